@@ -17,13 +17,14 @@ test: ## All tests.
 	cargo test --package rhumb-catenae --features planted --lib agreement
 	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan -- planted caught
 
-verify: ## The read-only gate: format, lints, documentation, and that the fuzz targets compile.
+verify: ## The read-only gate: format, lints, documentation, what it names, and that the fuzz targets compile.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
 	cargo clippy --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --package rhumb-paxos-commit --package rhumb-quota --package rhumb-sim --package rhumb-sql --package rhumb-sqlsim --all-targets --features planted -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
 	@# With a path to libFuzzer that is not there: to check takes neither that nor a C++ compiler. Those of fuzz/sql would take minutes.
 	CUSTOM_LIBFUZZER_PATH=/none cargo check --locked --manifest-path fuzz/Cargo.toml --bins --examples
+	.ci/documents
 
 fix: ## Put right what `verify` would complain about, as far as a machine can.
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged

@@ -77,7 +77,7 @@ impl Accesses {
     }
 
     fn enter(&mut self, identifier: Identifier, writes: bool, entered: &mut Entered) {
-        // Whoever writes several keys of a range waits there once.
+        // A transaction that writes several keys of a range waits there once.
         if !self.side(writes).insert(identifier) {
             return;
         }
@@ -138,7 +138,7 @@ impl AccessIndex {
         entered
     }
 
-    /// A transaction is settled. Returns who waits at one key or range less, once for each.
+    /// A transaction is settled. Returns the transactions that wait at one key or range fewer, once for each of these.
     pub(super) fn leave(&mut self, identifier: Identifier, footprint: &Footprint) -> Vec<Identifier> {
         let mut freed = Vec::new();
         for (key, writes) in &footprint.keys {

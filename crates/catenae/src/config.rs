@@ -140,10 +140,10 @@ pub const RUN_LOADS_MAX: usize = 16;
 pub const RUN_BYTES_MAX: usize = 64 << 20;
 /// Reads that wait for an epoch to be settled.
 pub const WAITING_READS_MAX: usize = 8_192;
-/// So many times as much as a site's clients may bring about waits there at the most; who says more, of a stream that nobody waits for, is
-/// not listened to, and asked later.
+/// At most this many times as much as a site's own clients may add waits there; further entries of a stream for which nothing waits are dropped and
+/// pulled later.
 pub const FLOODED_FACTOR: usize = 2;
-/// A quiet region repeats its last entry every so many ends of epochs, so that who missed it learns that it did.
+/// A quiet region repeats its last entry at every so many ends of epochs, so that a site that missed it notices.
 pub const QUIET_REPEAT_TICKS: u64 = 100;
 /// Records loaded at once in recovery.
 pub const RECOVERY_PAGE: usize = 4_096;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// What a load or a persist is for. Roles keep what they do with it under its token.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Job {
-    /// A part of what earlier lives left.
+    /// A part of what earlier incarnations left.
     Recover,
     /// Entries of a stream are durable here, that leader's up to a place.
     Held { id: StreamId, ballot: Ballot, upto: u64 },
@@ -38,7 +38,7 @@ pub(super) struct Shared {
     pub(super) rules: Rules<Planted>,
     /// This site's clock at the present step.
     pub(super) now: Time,
-    /// Ends of epochs in this life.
+    /// Ends of epochs in this incarnation.
     pub(super) ticks: u64,
     /// The highest epoch that another coordinator has sealed.
     heard: Epoch,

@@ -13,8 +13,8 @@
 //! when they did. Otherwise the server claims for it to be next, and the resolver grants that once Rule 2 allows.
 //!
 //! This file is data and rules. Invariants: of two transactions that meet at a server, the one granted first there comes first
-//! everywhere; claims and grants that come twice or in another order change nothing. What is lost is made up for by whoever
-//! runs this, `chains.rs`. Nothing here is durable, and nothing but a region's vote hangs on it.
+//! everywhere; claims and grants that come twice or in another order change nothing. `chains.rs`, which runs this, makes up for lost messages.
+//! Nothing here is durable, and only the region's vote depends on it.
 
 use super::chain::ChainServer;
 use super::epoch::Epoch;
@@ -87,7 +87,7 @@ impl Part {
 pub struct Resolution {
     epoch: Epoch,
     resolver: Resolver,
-    /// Claims that are not granted, by server: whom each meets there who has no grant.
+    /// Claims that are not granted, by server, each with the transactions that it meets there and that have no grant either.
     claims: BTreeMap<u16, BTreeMap<Identifier, BTreeSet<Identifier>>>,
     granted: BTreeSet<Visit>,
     under_way: BTreeSet<Identifier>,

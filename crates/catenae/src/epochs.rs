@@ -107,7 +107,7 @@ impl Epochs {
         visit(Table::new("epochs", self.contents.len(), epochs_max));
     }
 
-    /// An earlier life had settled all up to `settled`.
+    /// An earlier incarnation had settled all up to `settled`.
     pub(super) fn resume(&mut self, settled: Epoch) {
         (self.settled, self.execution) = (settled, settled);
     }

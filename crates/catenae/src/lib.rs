@@ -35,7 +35,7 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `message.rs` | what is said |
+//! | `message.rs` | messages between sites, requests and answers |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor: dispatch, the timer of epochs |
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |
@@ -59,6 +59,7 @@
 //! | `crossing.rs` | the same over all sites of a region |
 //! | `partition.rs` | the chain server that a key belongs to |
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
+//! | `administration.rs` | what people are shown of it |
 //!
 //! The rules of the paper:
 //!

@@ -1,11 +1,11 @@
 //! The log of a site: what is agreed on in its streams, and how far that is scheduled and run. Other roles see it and change nothing in it.
-//! From it follows the flow control: how much may be agreed on and not settled.
+//! It also decides the flow control: how much may be agreed on and not settled.
 //!
-//! An epoch is run once the entries of all streams are there. If one stands still, all that the others say meanwhile waits, at every
-//! site, and for as long as nobody may take that stream over. So each site holds its own clients back beyond a bound, and seals epochs
-//! without transactions; and beyond a number of entries that wait so, it seals none. The stream that all wait for is never held back by
-//! that. Together the sites hold no more than that, and what was under way in every region when they noticed. A site that is slower than
-//! the others does not listen to what it has no room for, and asks for it later: it falls behind, and its memory stays bounded.
+//! An epoch is run once the entries of all streams are there. If one stream stands still, the entries of the others wait at every site until somebody
+//! may take that stream over. So beyond a bound of waiting transactions a site holds its own clients back and seals epochs without transactions, and
+//! beyond a bound of waiting entries it seals none. The stream that all wait for is never held back. All sites together hold no more than these
+//! bounds, and what was under way in every region when they noticed. A site that is slower than the others drops entries for which it has no room and
+//! asks for them later: it falls behind, and its memory stays bounded.
 
 use super::config::{AHEAD_MAX, FLOODED_FACTOR};
 use super::context::{Context, Shared};
@@ -25,24 +25,24 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// True if so much waits that this site takes no more of its clients.
+    /// True if too much waits for this site to take more transactions of its clients.
     pub(super) fn holds_clients_back(&self, cx: &Shared) -> bool {
         self.runs.backlog().is_full() || self.is_far_ahead(cx.own())
     }
 
-    /// True if so much that is said in a stream waits for others that no more is said in it.
+    /// True if too many entries of the stream wait for other streams to add more to it.
     pub(super) fn is_far_ahead(&self, stream: StreamId) -> bool {
         self.streams.view(stream).is_ahead_of(self.epochs.execution(), AHEAD_MAX)
     }
 
-    /// True if there is no room for what is said in a stream, which nothing here waits for.
+    /// True if there is no room for more entries of a stream for which nothing here waits.
     pub(super) fn is_flooded(&self, stream: StreamId) -> bool {
         let (said, execution) = (self.streams.view(stream), self.epochs.execution());
         let is_full = self.runs.backlog().has(FLOODED_FACTOR) || said.is_ahead_of(execution, FLOODED_FACTOR as u64 * AHEAD_MAX);
         is_full && said.covered() > execution
     }
 
-    /// What a client is told that asks for more than is taken.
+    /// The error for a client whose transaction is not taken because too much waits.
     pub(super) fn why_too_much_waits(&self, cx: &Shared) -> String {
         let (waiting, execution) = (self.runs.backlog().len(), self.epochs.execution());
         let stands_still = |id: &StreamId| self.streams.view(*id).covered() <= execution;

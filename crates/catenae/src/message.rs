@@ -1,4 +1,4 @@
-//! What is said: between sites, and between a site and its clients.
+//! Messages between sites, and requests and answers between a site and its clients.
 
 use super::epoch::Epoch;
 use super::stream_id::StreamId;
@@ -73,8 +73,8 @@ pub struct Crossing {
 /// How a site calls a transaction that it has forwarded. No two are called the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Forwarded {
-    /// The first epoch in which the site said something of its own since it started: no other life of it has the same.
-    pub life: Epoch,
+    /// The first epoch in which the site said something of its own since it started: no other incarnation of it has the same.
+    pub incarnation: Epoch,
     /// Counts up.
     pub number: u64,
 }
@@ -109,9 +109,11 @@ pub enum Note {
     Visit(Visit),
     /// I have the stream up to `after`; what comes then? Answered by [`Note::Chosen`] in any case.
     Pull { stream: StreamId, after: u64 },
-    /// To who pulls: these entries, from `first` on, are chosen, as many as fit a page, or none that is known here; ask again for `more`.
+    /// To the site that pulls: the chosen entries from `first` on, as many as fit into a page; none if no more are known here. If there are `more`,
+    /// ask again.
     Chosen { stream: StreamId, first: u64, entries: Vec<Entry>, more: bool },
-    /// Whoever wants to lead a stream to all acceptors: what have you accepted after `after`? Asked again of one that has said a part.
+    /// Candidate for the lead of a stream to all acceptors: which entries have you accepted after `after`? Sent again to an acceptor that has
+    /// answered with a part.
     Prepare { stream: StreamId, ballot: Ballot, after: u64 },
     /// Acceptor: another ballot is promised.
     Refused { stream: StreamId, promised: Ballot },
@@ -133,14 +135,14 @@ pub enum Note {
 pub enum Promise {
     /// Leader of a stream to everybody: its entries from `first` on, at this ballot, as many as fit a page.
     Epoch { stream: StreamId, ballot: Ballot, first: u64, entries: Vec<Entry> },
-    /// To everybody: this site holds what that ballot's leader has said of the stream, up to `upto`.
+    /// To everybody: this site holds the stream's entries by that ballot's leader, up to `upto`.
     Held { stream: StreamId, ballot: Ballot, upto: u64 },
-    /// Acceptor to whoever prepares: it accepts nothing below this ballot any more; what it has accepted after `chosen` and the place
-    /// `after` that it was asked for, each as it stands there, as many as fit a page; it has `more`.
+    /// Acceptor to the candidate: it accepts nothing below this ballot any more. With the entries that it has accepted after `chosen` and after the
+    /// requested place `after`, as many as fit into a page; `more` if there are others.
     Promised { stream: StreamId, ballot: Ballot, after: u64, chosen: u64, accepted: Vec<(u64, Standing, Entry)>, more: bool },
-    /// To everybody: this site needs nothing any more of what it has settled.
+    /// To everybody: this site no longer needs the entries that it has settled.
     Settled { progress: Progress },
-    /// To who forwarded a transaction: this site has it in its entry at place `index` of the stream, at this place of the batch.
+    /// To the site that forwarded a transaction: this site has it in its entry at place `index` of the stream, at this place of the batch.
     Sealed { name: Forwarded, index: u64, place: u16 },
 }
 
@@ -248,7 +250,7 @@ impl fmt::Display for Crossing {
 impl fmt::Display for Forwarded {
     /// `e7#1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.life, self.number)
+        write!(f, "{}#{}", self.incarnation, self.number)
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! * `Settled`: at once.
 //! * `After(commit)`: once the commit's epoch is settled here, so that a session sees its own writes.
-//! * `At(moment)`: as of then, once that moment's epoch is settled here. Whoever was served at a snapshot asks so for more of it.
-//! * `Strict`: once an epoch is settled that this site seals after the read began. Whatever was answered before, anywhere, lies
-//!   in an epoch that all regions had sealed, this one too; so it lies before that epoch. No clock is trusted in this.
+//! * `At(moment)`: as of then, once that moment's epoch is settled here. A client that was served at a snapshot reads more of it in this way.
+//! * `Strict`: once an epoch is settled that this site seals after the read began. Every transaction that was answered before, anywhere, lies in an
+//!   epoch that all regions had sealed, including this one, so it lies before that epoch. This trusts no clock.
 //!
 //! Invariants: what a read shows is settled here, and all versions that it may need are kept when it is answered; no more than
 //! [`WAITING_READS_MAX`] wait at once.

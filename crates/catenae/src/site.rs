@@ -225,7 +225,7 @@ impl Roles {
             Note::Claim { crossing, visit, open } => self.chains.on_claim(crossing, visit, open, epochs, cx),
             Note::Granted { crossing, visit } => self.chains.on_granted(crossing, visit, epochs, cx),
             Note::Through { crossing, transaction } => self.chains.on_through(crossing, transaction, epochs),
-            // That keeps nobody awake: over a wide area entries are overtaken by word of them, so that somebody always asks.
+            // A pull keeps nobody awake: over a wide-area network acknowledgements of entries overtake the entries, so that some site always pulls.
             Note::Pull { stream, after } => return self.on_stream(stream, Event::Pull { from, after }, cx),
             Note::Chosen { stream, first, entries, more } => {
                 return self.on_stream(stream, Event::Chosen { from, first, entries, more }, cx);
@@ -288,7 +288,7 @@ impl Roles {
         self.on_stream(id, Event::Durable { ballot, upto }, cx);
     }
 
-    /// All is read that earlier lives left.
+    /// All is read that earlier incarnations left.
     fn serve(&mut self, cx: &mut Context<'_>) {
         for id in cx.streams() {
             if id.region() == cx.me.region {

@@ -1,5 +1,4 @@
-//! The speculative execution of an epoch in one region: its conflicting transactions pass their chains, and whoever is faster
-//! comes first.
+//! The speculative execution of an epoch in one region: its conflicting transactions pass their chains, and the faster ones come first.
 //!
 //! All footprints are left before the first backward pass begins, as the whole epoch is known by then. What comes out is one
 //! order of the conflicting transactions, which is this region's vote. Only their conflicts matter in it.
@@ -82,7 +81,7 @@ impl Speculation {
     }
 }
 
-/// The order of all transactions of an epoch: who has fewer before it comes first. That is an order without a cycle, and ties do not
+/// The order of all transactions of an epoch: those with fewer predecessors come first. That order has no cycle, and transactions that tie do not
 /// conflict.
 pub(super) fn in_order(epoch: Epoch, transactions: &[Identifier], resolver: &Resolver) -> Order {
     let mut sequence = transactions.to_vec();

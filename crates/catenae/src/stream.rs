@@ -108,17 +108,17 @@ impl Stream {
         }
     }
 
-    /// Takes over what an earlier life settled: the entries up to `chosen`, which cover `covered`.
+    /// Takes over what an earlier incarnation settled: the entries up to `chosen`, which cover `covered`.
     pub fn resume(&mut self, chosen: u64, covered: Epoch) {
         (self.chosen, self.covered, self.base) = (chosen, covered, (chosen, covered));
     }
 
-    /// Takes over a promise of an earlier life.
+    /// Takes over a promise of an earlier incarnation.
     pub fn resume_promise(&mut self, ballot: Ballot) {
         self.promised = self.promised.max(ballot);
     }
 
-    /// Takes over an entry that an earlier life accepted.
+    /// Takes over an entry that an earlier incarnation accepted.
     pub fn resume_entry(&mut self, index: u64, standing: Standing, entry: Entry) {
         if index > self.chosen {
             if let Standing::Accepted(ballot) = standing {
@@ -128,7 +128,7 @@ impl Stream {
         }
     }
 
-    /// Counts acceptor `me` as holding what its earlier lives accepted: the entries that follow on the chosen ones, at the ballot of the first
+    /// Counts acceptor `me` as holding what its earlier incarnations accepted: the entries that follow on the chosen ones, at the ballot of the first
     /// of them that was accepted and not learnt. What is learnt is held at no leader's ballot.
     pub fn resume_held(&mut self, me: SiteId) {
         let accepted = self.entries.range(self.chosen + 1..).map(|(_, accepted)| accepted.said.0);
@@ -183,8 +183,8 @@ impl Stream {
         self.entries.range(self.chosen + 1..).all(|(_, accepted)| accepted.said.1.is_empty())
     }
 
-    /// Who holds entries that are missing here, as far as is heard. What was said at a ballot that is outdone need not be missing; what is
-    /// chosen is, whatever ballots come after it.
+    /// The sites known to hold entries that are missing here. An entry of a ballot that has been superseded may not exist any more; a chosen one
+    /// does, whatever ballots come after it.
     pub fn gap(&self) -> Option<SiteId> {
         let is_missing = |said: Extent| said.ballot >= self.promised && said.upto > self.chosen && said.upto > self.agrees(said.ballot);
         let said = self.heard.filter(|heard| is_missing(heard.said));

@@ -1,8 +1,8 @@
 //! The clock of a site, and the bound on disk up to which it may issue timestamps.
 //!
 //! A hybrid clock forgets in a crash what it has issued and promised. So a site keeps a *bound* on disk: it issues no timestamp above it, and
-//! its next life begins above it, so that no two lives issue the same one. The bound is raised ahead of need, so that a transaction seldom waits
-//! for it.
+//! its next incarnation begins above it, so that no two incarnations issue the same one. The bound is raised ahead of need, so that a transaction
+//! seldom waits for it.
 //!
 //! ```text
 //!   time of day ──────────────●───────────────┬──────────────▶
@@ -11,9 +11,10 @@
 //! ```
 //!
 //! Invariants:
-//! - [`ClockLease::issue`] returns nothing above the bound on disk, and nothing twice in all lives of the site.
+//! - [`ClockLease::issue`] returns nothing above the bound on disk, and nothing twice in all incarnations of the site.
 //! - What is written never falls. The disk is first in, first out, so a batch whose promise needs a bound needs it written no later than itself.
-//! - The bound runs ahead of the time of day, not of the clock: a life begins at the bound of the one before, and the clock would run ahead of
+//! - The bound runs ahead of the time of day, not of the clock: an incarnation begins at the bound of the one before, and the clock would run ahead
+//!   of
 //!   the time by one lead more with each crash. A clock that is ahead takes its bound along in small steps.
 //! - A bound behind the time of day is enough: timestamps are then behind it as well. A disk whose sync takes longer than the lead would else
 //!   never catch up.
@@ -43,7 +44,7 @@ impl ClockLease {
         ClockLease { clock: HybridClock::default(), lead, bound: none, asked: none, written: none }
     }
 
-    /// The clock of a new life, whose earlier ones have left this bound on disk.
+    /// The clock of a new incarnation, whose earlier ones have left this bound on disk.
     pub fn recovered(&self, bound: Timestamp) -> ClockLease {
         ClockLease { clock: HybridClock::above(bound), lead: self.lead, bound, asked: bound, written: bound }
     }
@@ -63,8 +64,8 @@ impl ClockLease {
         self.clock.observe(seen);
     }
 
-    /// A timestamp above all that were issued or observed. It may lie above the bound, and a later life may issue it again: for names that hold
-    /// the life as well, and for timestamps that are kept apart by the clocks of all whom they concern.
+    /// A timestamp above all that were issued or observed. It may lie above the bound, and a later incarnation may issue it again: for names that
+    /// hold the incarnation as well, and for timestamps that are kept apart by the clocks of all whom they concern.
     pub fn now(&mut self, now: Time) -> Timestamp {
         self.clock.now(now)
     }
@@ -156,18 +157,18 @@ mod tests {
     }
 
     #[test]
-    fn a_life_begins_above_what_the_one_before_has_issued_and_runs_no_lead_ahead_with_each() {
+    fn an_incarnation_begins_above_what_the_one_before_has_issued_and_runs_no_lead_ahead_with_each() {
         let mut clock = ClockLease::new(LEAD);
         let mut issued = Timestamp::ZERO;
-        for life in 0..100 {
-            let bound = clock.renew(at(1_000 + life)).expect("each life begins at its bound");
+        for incarnation in 0..100 {
+            let bound = clock.renew(at(1_000 + incarnation)).expect("each incarnation begins at its bound");
             clock.on_durable(bound);
-            let next = clock.issue(at(1_000 + life)).expect("below the bound");
+            let next = clock.issue(at(1_000 + incarnation)).expect("below the bound");
             assert!(next > issued);
             issued = next;
             clock = clock.recovered(clock.bound());
         }
-        assert!(issued < stamp(1_100).plus(LEAD).plus(STEP * 100), "a step a life, not a lead: {issued}");
+        assert!(issued < stamp(1_100).plus(LEAD).plus(STEP * 100), "a step an incarnation, not a lead: {issued}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Pages of records: a new life reads what earlier ones have left on disk, a bounded part of it at once.
+//! Pages of records: a new incarnation reads what earlier ones have left on disk, a bounded part of it at once.
 //!
 //! ```text
 //!   role                                  disk

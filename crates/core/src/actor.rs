@@ -83,7 +83,7 @@ pub type RequestId = u64;
 
 /// What happens to an actor.
 pub enum Input<A: Actor> {
-    /// The first input of a life: the store holds what the lives before made durable.
+    /// The first input of an incarnation: the store holds what the incarnations before made durable.
     Start,
     /// A message arrived.
     Message {
@@ -244,7 +244,7 @@ impl<A: Actor> Effects<A> {
         self.list.push(Effect::Collect(collect));
     }
 
-    /// Counts an event under a dotted lower-case name, as `commit.too_old`.
+    /// Counts an event under a dotted lower-case name, as `commit.vote_no_timestamp_too_low`.
     pub fn count(&mut self, event: &'static str) {
         self.list.push(Effect::Count(event));
     }

@@ -5,7 +5,7 @@
 //! et al., "Logical Physical Clocks", OPODIS 2014; the packing is ours.
 //!
 //! Invariants: `now` never returns the same timestamp twice, nor one at or below a timestamp observed before; after a
-//! restart it stays above the persisted *ceiling*, so that no timestamp is issued twice over the life of a site.
+//! restart it stays above the *clock bound* on disk, so that no timestamp is issued twice over all incarnations of a site.
 
 use crate::time::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -84,9 +84,9 @@ pub struct HybridClock {
 }
 
 impl HybridClock {
-    /// A clock that issues only timestamps above `ceiling`, the highest that an earlier life may have issued.
-    pub fn above(ceiling: Timestamp) -> HybridClock {
-        HybridClock { last: ceiling }
+    /// A clock that issues only timestamps above `bound`, the highest that an earlier incarnation may have issued.
+    pub fn above(bound: Timestamp) -> HybridClock {
+        HybridClock { last: bound }
     }
 
     /// A new timestamp: not below the clock reading `now`, above all that this clock issued or observed.
@@ -142,10 +142,10 @@ mod tests {
     }
 
     #[test]
-    fn now_lies_above_what_was_observed_and_above_the_ceiling() {
-        let ceiling = Timestamp::from_time(Time::from_micros(500));
-        let mut clock = HybridClock::above(ceiling);
-        assert_eq!(clock.now(Time::from_micros(3)), ceiling.next());
+    fn now_lies_above_what_was_observed_and_above_the_bound() {
+        let bound = Timestamp::from_time(Time::from_micros(500));
+        let mut clock = HybridClock::above(bound);
+        assert_eq!(clock.now(Time::from_micros(3)), bound.next());
         let seen = Timestamp::from_time(Time::from_micros(900));
         clock.observe(seen);
         assert!(clock.now(Time::from_micros(3)) > seen);

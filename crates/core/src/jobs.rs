@@ -1,6 +1,6 @@
 //! Loads and persists under way, with what each is for.
 //!
-//! Invariant: a token names one load or persist of an actor's life, and is answered once.
+//! Invariant: a token names one load or persist of an actor's incarnation, and is answered once.
 
 use crate::actor::Token;
 use std::collections::BTreeMap;
@@ -30,9 +30,9 @@ impl<J> Jobs<J> {
     /// What the load or persist of `token` was for, now that it is answered.
     ///
     /// # Panics
-    /// If none of that token is under way: a driver answers only what this life has asked for, and once.
+    /// If none of that token is under way: a driver answers only loads and persists of this incarnation, each once.
     pub fn end(&mut self, token: Token) -> J {
-        self.under_way.remove(&token).expect("every load and persist that is answered was asked for by this life")
+        self.under_way.remove(&token).expect("every load and persist that is answered was asked for by this incarnation")
     }
 
     /// A token that nothing had before, for something else than a load or a persist.
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "asked for by this life")]
+    #[should_panic(expected = "asked for by this incarnation")]
     fn an_answer_that_nobody_waits_for_is_a_fault_of_the_driver() {
         Jobs::<()>::default().end(1);
     }

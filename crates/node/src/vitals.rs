@@ -201,7 +201,7 @@ fn encode_quad(encoder: &mut DescriptorEncoder, quad: &Explanation) -> fmt::Resu
     ];
     encode_counts(encoder, counts)?;
     let mut roles = encoder.encode_descriptor("quad_role", "1 at what this site is in the quorums.", None, MetricType::Gauge)?;
-    for role in [Role::Core, Role::Slave, Role::Stranger] {
+    for role in [Role::Core, Role::Slave, Role::NonMember] {
         let is_it = own.is_some_and(|own| own.role == role);
         ConstGauge::new(i64::from(is_it)).encode(roles.encode_family(&[("role", role.to_string())])?)?;
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// What a load or a persist is for.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// What earlier lives have left, a page of it.
+    /// What earlier incarnations have left, a page of it.
     Recover,
     /// A bound of the clock is durable.
     ClockBound(Timestamp),
@@ -31,7 +31,7 @@ pub(super) struct Shared {
     pub(super) regions: Regions,
     /// This site's clock at the current step.
     pub(super) now: Time,
-    /// Ticks in this life.
+    /// Ticks in this incarnation.
     pub(super) ticks: u64,
     pub(super) clock: ClockLease,
     pub(super) rules: Rules<Planted>,

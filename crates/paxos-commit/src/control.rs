@@ -42,7 +42,7 @@ impl Control {
         }
     }
 
-    /// Takes the locks of an attempt that an earlier life has voted for. Nobody else is there yet but others of that kind.
+    /// Takes the locks of an attempt that an earlier incarnation has voted for. Nobody else is there yet but others of that kind.
     pub(super) fn restore(&mut self, txn: TxnId, footprint: &Footprint) {
         if let Control::Locking(locking) = self {
             locking.execute(txn, footprint);

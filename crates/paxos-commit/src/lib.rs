@@ -36,15 +36,15 @@
 //!    every conflict.
 //! 5. Locks of the first round are kept in memory only and promise nothing: a restart loses them, and the region then votes no.
 //!
-//! Who waits for an outcome in vain (the coordinator is silent) asks all regions for their votes; whoever has none votes no. With
-//! a region out of reach and the votes of the others split, that waits for the region.
+//! A region whose coordinator is silent asks all regions for their votes on an attempt in doubt; a region without a vote votes no. With a region out
+//! of reach and the votes of the others split, that waits for the region.
 //!
 //! Simplified, as these are for measuring: one site per region; registers are kept for ever; a region that misses a `Decided` is not
 //! brought up to date, as majorities mask it.
 //!
 //! | file | role |
 //! |---|---|
-//! | `message.rs` | what is said |
+//! | `message.rs` | messages between sites, requests and answers |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor: dispatch, timer, recovery |
 //! | `context.rs` | what its roles share |

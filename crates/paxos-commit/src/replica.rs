@@ -205,8 +205,8 @@ impl Replica {
         if let Err(refusal) = self.control.prepare(txn, &footprint) {
             return self.vote(txn, proposal, Err(refusal), cx);
         }
-        let too_old = proposal.keys.iter().filter(|(_, (_, writes))| *writes).map(|(key, _)| self.timestamp_cache.of(key)).max();
-        if let Some(above) = too_old.filter(|above| proposal.at <= *above) {
+        let read_upto = proposal.keys.iter().filter(|(_, (_, writes))| *writes).map(|(key, _)| self.timestamp_cache.of(key)).max();
+        if let Some(above) = read_upto.filter(|above| proposal.at <= *above) {
             return self.vote(txn, proposal, Err(Refusal::TimestampTooLow(above)), cx);
         }
         match (&self.control, executed.and_then(|executing| executing.found)) {
@@ -253,7 +253,7 @@ impl Replica {
         let mut batch = Batch::new();
         records::put_register(&mut batch, txn, &register);
         self.votes.insert(txn, register.vote.clone());
-        // This site, too, counts its vote once that is on disk only: a later life that knew nothing of it would refuse.
+        // This site, too, counts its vote once that is on disk only: a later incarnation that knew nothing of it would refuse.
         let voted = Promise::Voted { txn, vote: register.vote };
         let me = cx.me;
         let persist = cx.fx.persist(batch).send(txn.gateway, voted.clone());
@@ -348,7 +348,7 @@ impl Replica {
         }
     }
 
-    /// A register that an earlier life has written.
+    /// A register that an earlier incarnation has written.
     pub(super) fn resume(&mut self, txn: TxnId, register: Register, cx: &mut Context<'_>) {
         cx.clock.observe(register.at);
         self.timestamp_cache.raise_low_water(register.at);

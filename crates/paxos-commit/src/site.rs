@@ -18,7 +18,7 @@ use rhumb_core::actor::{RequestId, Space, Token};
 use rhumb_core::{Actor, Body, Effects, Input, Inspect, Loaded, RegionId, Rules, SiteId, Table, Time, Topology, TxnId};
 use std::sync::Arc;
 
-/// What earlier lives have left, in the order in which it is read.
+/// What earlier incarnations have left, in the order in which it is read.
 const RECOVERED: [Space; 2] = [CLOCK_BOUND, REGISTERS];
 
 /// The timers of a site.
@@ -72,7 +72,7 @@ impl Site {
 }
 
 impl Roles {
-    /// Asks for what earlier lives have left; once all is read, for a bound of the clock, with which it serves.
+    /// Asks for what earlier incarnations have left; once all is read, for a bound of the clock, with which it serves.
     fn recover(&mut self, cx: &mut Context<'_>) {
         match self.recovery.next_load() {
             Some(load) => {

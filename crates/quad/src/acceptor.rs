@@ -201,7 +201,7 @@ fn way_out(asked: Goal, tries: u64, cx: &Shared) -> Goal {
         goal(old.quorums.among(&members, &up), members, lost)
     };
     let ways = [asked.clone(), as_before, among(BTreeSet::new()), among(asked.lost.clone())];
-    let can = |goal: &Goal| goal.flaw(old).is_none() && old.may_be_left(&up, &goal.lost) && carries(&goal.quorums, &up);
+    let can = |goal: &Goal| goal.validation_error(old).is_none() && old.may_be_left(&up, &goal.lost) && carries(&goal.quorums, &up);
     let mut ways: Vec<Goal> = ways.into_iter().filter(can).collect();
     ways.dedup_by(|one, other| one.quorums == other.quorums && one.lost == other.lost);
     if ways.is_empty() { asked } else { ways.swap_remove((tries - 1) as usize % ways.len()) }

@@ -109,12 +109,12 @@ pub const ROWS_BYTES_MAX: usize = 4 << 20;
 pub const WAITING_MAX: usize = 10_000;
 /// A load above it is none that a site can have: a thousand times its capacity.
 pub const LOAD_MAX_PPM: u64 = 1_000_000_000;
-/// What one can load a site with: a hundred times its capacity.
-pub const BURDEN_MAX_PERCENT: u64 = 10_000;
-/// A transaction takes so much longer at a site that is loaded with all that it can work for.
-pub const BURDEN_SPAN: Span = Span::from_millis(5);
+/// The largest load that can be injected at a site: a hundred times its capacity.
+pub const INJECTED_LOAD_MAX_PERCENT: u64 = 10_000;
+/// How much longer a transaction takes at a site with an injected load of its capacity.
+pub const INJECTED_LOAD_SPAN: Span = Span::from_millis(5);
 /// And so much at the most, for each that is held before it.
-pub const BURDEN_SPAN_MAX: Span = Span::from_millis(500);
+pub const INJECTED_LOAD_SPAN_MAX: Span = Span::from_millis(500);
 /// Transactions that a loaded site holds at the most.
 pub const HELD_MAX: usize = 10_000;
 /// A round trip above it is none.
@@ -131,10 +131,10 @@ pub const READ_KEYS_BYTES_MAX: usize = 4 << 20;
 pub const COPIES_BYTES_MAX: usize = 4 << 20;
 /// A site that catches up asks another source once one has not answered after so many questions.
 pub const CATCH_UP_TRIES: u64 = 2;
-/// Differences are kept of so many epochs at the most. Who has missed more gets what it lacks of all rows.
+/// Differences are kept for this many epochs at the most. A site that has missed more compares all rows.
 pub const EPOCHS_KEPT_MAX: u64 = 32;
-/// A site that speaks of an epoch that is over is told what was decided, and told again after so many ticks if it still does: a
-/// configuration with all that it carries is far larger than what it answers.
+/// A site whose messages are of an epoch that has ended is sent the next configuration, and again after this many ticks if it is still behind: a
+/// configuration with all that it carries is far larger than the message that it answers.
 pub const TOLD_AGAIN_TICKS: u64 = 4;
 /// Versions that nobody reads any more are dropped each time so many ticks have passed.
 pub const COLLECT_EVERY: u64 = 20;

@@ -66,7 +66,7 @@ pub enum Cores {
 
 impl Cores {
     /// What is wrong with it for so many members.
-    pub fn flaw(self, members: usize) -> Option<String> {
+    pub fn validation_error(self, members: usize) -> Option<String> {
         let most = members.min(CORES_MAX);
         let Cores::Fixed(cores) = self else { return None };
         (!(1..=most).contains(&cores)).then(|| format!("{cores} cores are asked for; {members} sites can have 1 to {most}"))
@@ -125,7 +125,7 @@ pub struct Goal {
     pub quorums: Quorums,
     /// All sites that take part from then on.
     pub members: BTreeSet<SiteId>,
-    /// Members of the old configuration that are lost for good, by an operator's word: they will never serve again as they are.
+    /// Members of the old configuration that an operator has declared lost: they will never serve again as they are.
     pub lost: BTreeSet<SiteId>,
     /// How many cores there are to be from then on; none: as before.
     pub cores: Option<Cores>,
@@ -142,13 +142,13 @@ impl Goal {
     }
 
     /// What is wrong with it, as a successor of `old`.
-    pub fn flaw(&self, old: &Configuration) -> Option<String> {
+    pub fn validation_error(&self, old: &Configuration) -> Option<String> {
         let strange = self.quorums.members().into_iter().find(|site| !self.members.contains(site));
         let dead = self.lost.iter().find(|site| self.members.contains(site));
         let unknown = self.lost.iter().find(|site| !old.bases.contains_key(site));
-        let flaw = self.quorums.flaw();
-        if flaw.is_some() {
-            flaw
+        let error = self.quorums.validation_error();
+        if error.is_some() {
+            error
         } else if self.members.len() > SITES_MAX {
             Some(format!("{} members are more than a configuration may have: {SITES_MAX}", self.members.len()))
         } else if !old.may_lose(&self.lost) {
@@ -239,8 +239,8 @@ impl Configuration {
     }
 
     /// True if `promised` are enough for the consensus on what follows: all but the lost, if an operator has declared some lost; else a
-    /// majority of all members, with a slave among them if there are any, or with all cores. So whoever goes on by the operator's word
-    /// meets whoever goes on without having heard of it.
+    /// majority of all members, with a slave among them if there are any, or with all cores. So two quorums intersect even if only one of them was
+    /// formed after the operator's declaration.
     pub fn is_quorate(&self, promised: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
         if !lost.is_empty() {
             return self.may_lose(lost) && self.bases.keys().all(|site| lost.contains(site) || promised.contains(site));
@@ -352,15 +352,15 @@ mod tests {
     fn a_goal_that_makes_no_sense_is_refused() {
         let old = five();
         let goal = Goal::of(old.quorums.clone(), "as before");
-        assert_eq!(goal.flaw(&old), None);
-        let flaw = |change: &dyn Fn(&mut Goal)| {
+        assert_eq!(goal.validation_error(&old), None);
+        let error = |change: &dyn Fn(&mut Goal)| {
             let mut goal = goal.clone();
             change(&mut goal);
-            goal.flaw(&old).expect("something is wrong")
+            goal.validation_error(&old).expect("something is wrong")
         };
-        assert!(flaw(&|goal| goal.quorums = Quorums::WriteAll { sites: vec![] }).contains("at least one core"));
-        assert!(flaw(&|goal| goal.members.retain(|member| *member != site(4))).contains("r4.0 stands in quorums"));
-        assert!(flaw(&|goal| assert!(goal.lost.insert(site(4)))).contains("r4.0 is declared lost and cannot"));
-        assert!(flaw(&|goal| assert!(goal.lost.insert(site(9)))).contains("r9.0 is declared lost and was"));
+        assert!(error(&|goal| goal.quorums = Quorums::WriteAll { sites: vec![] }).contains("at least one core"));
+        assert!(error(&|goal| goal.members.retain(|member| *member != site(4))).contains("r4.0 stands in quorums"));
+        assert!(error(&|goal| assert!(goal.lost.insert(site(4)))).contains("r4.0 is declared lost and cannot"));
+        assert!(error(&|goal| assert!(goal.lost.insert(site(9)))).contains("r9.0 is declared lost and was"));
     }
 }

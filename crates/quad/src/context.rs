@@ -25,7 +25,7 @@ use std::ops::{Deref, DerefMut};
 pub enum Timer {
     /// See [`Config::tick`].
     Tick,
-    /// The transaction that this site had no time for is served, if it is still the one of this turn. See `burden.rs`.
+    /// The transaction that this site had no time for is served, if it is still the one of this turn. See `injected_load.rs`.
     Held(u64),
 }
 
@@ -148,7 +148,8 @@ impl Context<'_> {
         self.fx.persist(batch).notify(token);
     }
 
-    /// True if what `from` said in `epoch` is to be heard: only if this site is in the same one. Who is behind is sent what it missed.
+    /// True if a message of `epoch` from `from` counts: only if this site is in the same epoch. A site that is behind is sent the configuration that
+    /// it missed.
     pub(super) fn is_of_now(&mut self, from: SiteId, epoch: Epoch) -> bool {
         let mine = self.configuration.epoch;
         if epoch < mine {
@@ -232,7 +233,7 @@ impl Shared {
     }
 
     /// Why a site that takes no part serves nobody.
-    pub(super) fn stranger(&self) -> TxnError {
+    pub(super) fn not_a_member(&self) -> TxnError {
         TxnError::Unavailable(format!(
             "site {} takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)",
             self.me
@@ -256,7 +257,7 @@ impl Shared {
         up
     }
 
-    /// The tick since which whoever is not silent was heard.
+    /// A site that was last heard before this tick is silent.
     fn lately(&self) -> u64 {
         self.ticks.saturating_sub(self.config.silent_ticks)
     }

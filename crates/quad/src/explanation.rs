@@ -1,5 +1,5 @@
-//! What a site says of its quorums: who is what, what was measured, what would change now and why. By the same function that decides it
-//! (`manager.rs`), so that nobody is told another rule than the one that is followed.
+//! A site's explanation of its quorums: the role of each site, what was measured, what would change now and why. It comes from the same function that
+//! decides (`manager.rs`), so that it cannot state a rule that is not followed.
 
 use super::configuration::{Cause, Cores, Epoch};
 use super::manager::Plan;
@@ -44,7 +44,7 @@ pub enum Role {
     /// It is in its own alone.
     Slave,
     /// It takes no part.
-    Stranger,
+    NonMember,
 }
 
 /// What is known of a site.
@@ -92,7 +92,7 @@ impl fmt::Display for Role {
         f.write_str(match self {
             Role::Core => "core",
             Role::Slave => "slave",
-            Role::Stranger => "none",
+            Role::NonMember => "none",
         })
     }
 }

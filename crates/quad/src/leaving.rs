@@ -1,16 +1,16 @@
-//! Sites leave, because an operator says so: the others go on without them, and they serve nothing until they join again.
+//! Sites leave at an operator's request: the others go on without them, and they serve nothing until they join again.
 //!
 //! ```text
 //!   operator ── leave r3.0 ──▶ any other member ── a change: the same number of cores among the rest ──▶ done
 //!   operator ── join ────────▶ r3.0 ── Join, each tick ──▶ the planner: a slave, until it is scored
 //! ```
 //!
-//! Sites that are *lost* are not coming back with what they had on their disks, so nobody waits for their word. That is the operator's to say: of
-//! a site that is merely out of reach nobody can know what it told its clients. Where several are lost, and the rest can go on only without all of
-//! them, they have to be declared lost together: a change waits for everybody who is not.
+//! Sites that are *lost* are not coming back with what they had on their disks, so nobody waits for their messages. Only the operator can decide
+//! that: nobody knows which answers a site that is merely out of reach has given to its clients. If several are lost, and the rest can go on only
+//! without all of them, they have to be declared lost together, because a change waits for every member that is not lost.
 //!
-//! Invariant: whoever is declared lost, the rest has a number of cores that it can have. Who only leaves could stay until another number is set;
-//! without the lost nothing else can be decided before.
+//! Invariant: after sites are declared lost, the configured number of cores is one that the remaining sites can have. A site that merely leaves could
+//! stay until another number is set; with sites lost nothing could be decided before that.
 
 use super::configuration::{Cause, Configuration, Cores, Goal};
 use super::manager::Situation;
@@ -33,10 +33,10 @@ pub(super) fn without(leave: Leave, me: SiteId, situation: Option<Situation<'_>>
         return Err(format!("site {site} takes no part in the quorums already"));
     }
     let members: BTreeSet<SiteId> = all.difference(&sites).copied().collect();
-    let cores = match old.cores.flaw(members.len()) {
+    let cores = match old.cores.validation_error(members.len()) {
         None => old.cores,
         Some(_) if lost => Cores::Fixed(members.len().min(CORES_MAX)),
-        Some(flaw) => return Err(format!("{flaw}; set cores first")),
+        Some(error) => return Err(format!("{error}; set cores first")),
     };
     let situation = situation.ok_or("quorums do not follow what is measured here")?;
     let best = situation.best(&members, cores).ok_or("nobody else is a member")?;

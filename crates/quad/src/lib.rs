@@ -58,19 +58,19 @@
 //! | `leaving.rs` | a site leaves, as an operator says |
 //! | `explanation.rs`, `administration.rs` | what a site says of all that to operators, and what they may change |
 //! | `unnamed.rs` | what waits for the clock's bound on disk |
+//! | `injected_load.rs` | work for others that keeps a site busy, to try the rest out |
 //!
 //! Of the paper, II-A and III-A are in `quorums/`, II-B in `gateway/` and `replica.rs`, III-B in `monitor.rs` and `manager.rs`, IV in
 //! `mover.rs`, `acceptor.rs`, `reconcile.rs` and `configuration.rs`. No site is the QuAD-Manager: all measure, any may change.
-//! | `burden.rs` | work for others that keeps a site busy, to try the rest out |
 
 mod acceptor;
 pub mod administration;
-mod burden;
 mod config;
 mod configuration;
 mod context;
 mod explanation;
 mod gateway;
+mod injected_load;
 mod leaving;
 mod links;
 mod manager;
@@ -90,11 +90,11 @@ mod source;
 mod testing;
 mod unnamed;
 
-pub use config::{Adaptation, Availability, BURDEN_MAX_PERCENT, Config, LOAD_MAX_PPM};
+pub use config::{Adaptation, Availability, Config, INJECTED_LOAD_MAX_PERCENT, LOAD_MAX_PPM};
 pub use configuration::{Carried, Cause, Configuration, Cores, Epoch, Goal, Stamped, carries};
 pub use context::Timer;
 pub use explanation::{Explanation, Role, SiteFacts, Tally};
 pub use manager::{GAIN_MIN, Plan};
 pub use message::{Note, Promise};
-pub use request::{Admin, Answer, Burden, Leave, Request};
+pub use request::{Admin, Answer, InjectedLoad, Leave, Request};
 pub use site::Site;

@@ -1,13 +1,13 @@
 //! Which sites are fit to be cores while links between sites are cut.
 //!
-//! A write asks all cores, or the site itself and a majority of them: a site that does not hear one core may find no quorum. To it that core
-//! is silent, and it is silent to that core; were one of the two replaced by the other, the next change would undo that, and so on for as
-//! long as the link is cut. So each site tells the others with every pong whom it hears, and those are cores whom all others hear.
+//! A write needs all cores, or the site itself and a majority of them, so a site that does not hear one core may find no quorum. Each of the two
+//! takes the other for silent; if a change replaced one by the other, the next change would undo that, for as long as the link is cut. So each site
+//! lists with every pong the sites that it hears, and only sites that all others hear become cores.
 
 use rhumb_core::SiteId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who hears whom, as far as one site knows. A link carries what is said both ways, or is cut.
+/// Who hears whom, as far as one site knows. A link carries messages both ways, or is cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ears<'a> {
     /// Who knows that.
@@ -35,7 +35,7 @@ impl Ears<'_> {
         members.iter().copied().filter(|site| self.up.iter().any(|ear| self.hears(*ear, *site))).collect()
     }
 
-    /// The members that are heard by all whom some cores can serve: by those that hear a majority of who is alive.
+    /// The members that are heard by every member that some cores can serve, that is, by all that hear a majority of those alive.
     pub(super) fn heard_by_all(&self, members: &BTreeSet<SiteId>) -> BTreeSet<SiteId> {
         let alive = self.alive(members);
         let is_served = |site: &SiteId| 2 * alive.iter().filter(|other| self.are_linked(*site, **other)).count() > alive.len();
@@ -56,7 +56,7 @@ mod tests {
         of.into_iter().map(site).collect()
     }
 
-    /// Whom all hear of so many sites of which these are down, as site `me` knows it while these links are cut.
+    /// The sites that all others hear, of so many sites of which some are `down`, as site `me` knows it while these links are cut.
     fn fit(me: u16, count: u16, down: &[u16], cut: &[(u16, u16)]) -> BTreeSet<SiteId> {
         let is_cut = |a: u16, b: u16| cut.contains(&(a, b)) || cut.contains(&(b, a));
         let heard_at = |ear: u16| (0..count).filter(move |other| !down.contains(other) && (*other == ear || !is_cut(ear, *other)));

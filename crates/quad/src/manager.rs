@@ -83,7 +83,7 @@ pub(super) struct Situation<'a> {
 pub(super) enum Scores {
     /// A period has ended, and all have measured it.
     Compared,
-    /// Of what is known of the sites some is older than the configuration, or still to come.
+    /// Some of the sites' reports are older than the configuration, or still to come.
     Awaited,
 }
 
@@ -188,8 +188,8 @@ pub(super) struct Best {
 
 /// The change to so many cores that an operator asks for; none if there are to be so many already.
 pub(super) fn with_cores(cores: Cores, situation: Option<Situation<'_>>, old: &Configuration) -> Result<Option<Goal>, String> {
-    if let Some(flaw) = cores.flaw(old.bases.len()) {
-        return Err(flaw);
+    if let Some(error) = cores.validation_error(old.bases.len()) {
+        return Err(error);
     }
     if cores == old.cores {
         return Ok(None);
@@ -243,7 +243,7 @@ fn measures(members: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>, busy: i
     let reported = |from: &SiteId, to: &SiteId| known.get(from).and_then(|known| known.measured.rtt_micros.get(to)).copied();
     let between = |from: &SiteId, to: &SiteId| reported(from, to).or_else(|| reported(to, from));
     let farthest = members.iter().flat_map(|from| members.iter().filter_map(move |to| between(from, to))).max().unwrap_or(0);
-    // Of whom nothing is known yet the worst is expected.
+    // Sites that have not reported yet are rated worst.
     let rtt_ms = |from: &SiteId, to: &SiteId| if from == to { 0.0 } else { between(from, to).unwrap_or(farthest) as f64 / 1_000.0 };
     let rtt_ms: Vec<Vec<f64>> = members.iter().map(|from| members.iter().map(|to| rtt_ms(from, to)).collect()).collect();
     Measures::new(members.iter().copied().collect(), members.iter().map(busy).collect(), &rtt_ms).ok()

@@ -171,9 +171,9 @@ pub enum Note {
     Seal { ballot: Ballot, goal: Goal },
     /// Acceptor to a mover: there is a higher ballot.
     Outbid { ballot: Ballot },
-    /// Mover to whoever is to hold all of this epoch: get it from these sealed sites; from `anchor` all that is older, too.
+    /// Mover to each site that is to hold all commits of this epoch: copy them from these sealed sites, and older ones from `anchor`.
     Reconcile { ballot: Ballot, anchor: SiteId, sources: BTreeSet<SiteId> },
-    /// From whom it reconciles, to the mover: so many pages have been got so far. From the mover, to all members: the attempt advances.
+    /// Site that reconciles to the mover: this many pages have been copied so far. Mover to all members: the attempt advances.
     Advances { ballot: Ballot, pages: u64 },
     /// To a source: what was written?
     Pull(Pull),
@@ -193,9 +193,9 @@ pub enum Promise {
     Commit { txn: TxnId, at: Timestamp, participants: BTreeSet<SiteId> },
     /// Replica, to the second round, to the gateway and all who are prepared: the commit is on disk.
     Committed { txn: TxnId },
-    /// To the mover: nothing of this epoch is served here any more. What is known here.
+    /// To the mover: this site has stopped serving the epoch. With what it knows.
     Sealed { ballot: Ballot, report: Report },
-    /// To the mover: all that it named was got; so many rows were missing here.
+    /// To the mover: everything that it named is copied; this many rows were missing here.
     Reconciled { ballot: Ballot, copied: u64 },
     /// Acceptor to the mover: accepted.
     Accepted { ballot: Ballot },

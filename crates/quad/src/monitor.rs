@@ -8,14 +8,14 @@
 //!                 not the next time, the second, and so on
 //! ```
 //!
-//! All members hear all reports, so that whoever it is knows the past. Two that both take themselves for the first do no harm:
-//! consensus decides. A report that cannot be is dropped and counted.
+//! All members receive all reports, so that any of them can plan. Two members that both consider themselves the first do no harm, because consensus
+//! decides. An implausible report is dropped and counted.
 //!
-//! **The load of a site is what its own clients have in progress**, not how much it does. What it does hangs on the quorums: cores work for
-//! others, so that each would seem the wrong one as soon as it is a core. Nor is it how many transactions its clients end: near cores these
-//! go faster, and the sites that are near would seem the loaded ones. Clients that wait for their answers have as many in progress
-//! under any quorums; the others have fewer where they are served faster, so that a good choice looks better, not worse. While the
-//! configuration changes all that begins waits for that, at every site: such a period counts for no load.
+//! **The load of a site is what its own clients have in progress**, not how much work it does. That depends on the quorums: cores work for others, so
+//! every site would look like the wrong core as soon as it is one. Nor is it the number of transactions that its clients finish: those are faster
+//! near cores, so the sites near cores would look loaded. Clients that wait for their answers have as many in progress under any quorums; the others
+//! have fewer where they are served faster, so that a good choice looks better, not worse. While the configuration changes all that begins waits for
+//! that, at every site: such a period counts for no load.
 
 use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, PAGE_BYTES_MAX, RTT_MAX};
 use super::configuration::{Cores, Epoch, Goal};
@@ -87,7 +87,7 @@ pub(super) struct Activity {
     /// What has committed in this incarnation.
     pub(super) committed: Commits,
     /// Percent of the capacity that work for others takes up.
-    pub(super) burden_percent: u64,
+    pub(super) injected_percent: u64,
     /// Rows written in this epoch.
     pub(super) written: u64,
     /// All that was committed before the epoch is here.
@@ -113,7 +113,7 @@ struct Period {
     /// Transactions in progress, summed over its ticks.
     in_progress: u64,
     /// Percent of the capacity that work for others took up, likewise.
-    burden: u64,
+    injected: u64,
     /// What the site sent itself.
     own: OwnPings,
     /// The shortest round trip to each site, microseconds.
@@ -216,7 +216,7 @@ impl Monitor {
 
     /// A site that is to join asks the members for that.
     pub(super) fn ask_to_join(&mut self, cx: &mut Context<'_>) {
-        // Who is taken out later was not asked to come again.
+        // A site that is removed later was not asked to rejoin.
         self.joins &= !cx.is_member();
         if self.joins {
             cx.send_members(&Note::Join);
@@ -235,7 +235,7 @@ impl Monitor {
         let period = &mut self.period;
         period.changing |= activity.sealed;
         period.in_progress += activity.in_progress as u64;
-        period.burden += activity.burden_percent;
+        period.injected += activity.injected_percent;
         period.ticks += 1;
         if *period.number.get_or_insert(number) != number {
             let ended = std::mem::replace(period, Period { number: Some(number), is_whole: true, ..Period::default() });
@@ -251,10 +251,10 @@ impl Monitor {
     }
 
     fn end_period(&mut self, ended: Period, activity: Activity, adaptation: &Adaptation, cx: &mut Context<'_>) {
-        let Period { ticks, is_whole, changing, in_progress, burden, own, rtt_micros, .. } = ended;
+        let Period { ticks, is_whole, changing, in_progress, injected, own, rtt_micros, .. } = ended;
         let before = std::mem::replace(&mut self.committed, activity.committed);
         let measured = Measured {
-            load_ppm: (in_progress * 1_000_000 / (ticks * adaptation.capacity.max(1)) + burden * 10_000 / ticks).min(LOAD_MAX_PPM),
+            load_ppm: (in_progress * 1_000_000 / (ticks * adaptation.capacity.max(1)) + injected * 10_000 / ticks).min(LOAD_MAX_PPM),
             latency_micros: own.sum.as_micros() / own.count.max(1),
             queue_micros: own.least.as_micros(),
             reads: activity.committed.reads - before.reads,
@@ -329,11 +329,11 @@ impl Monitor {
     pub(super) fn facts(&self, site: SiteId, score: Option<f64>, cx: &Shared) -> SiteFacts {
         let (configuration, up) = (&cx.configuration, cx.reachable());
         let role = match configuration.bases.contains_key(&site) {
-            false => Role::Stranger,
+            false => Role::NonMember,
             true if configuration.quorums.cores().contains(&site) => Role::Core,
             true => Role::Slave,
         };
-        let quorum = |found: Option<BTreeSet<SiteId>>| found.filter(|_| role != Role::Stranger).unwrap_or_default();
+        let quorum = |found: Option<BTreeSet<SiteId>>| found.filter(|_| role != Role::NonMember).unwrap_or_default();
         let unknown = Heard::default();
         let heard = self.heard.get(&site).unwrap_or(&unknown);
         SiteFacts {
@@ -386,8 +386,8 @@ fn ticks_of_a_period(cx: &Shared, adaptation: &Adaptation) -> u64 {
     (adaptation.period.as_micros() / cx.config.tick.as_micros().max(1)).max(1)
 }
 
-/// The sites that may be cores: those that all hear, if they are enough. Else whoever is alive stays in its place, and only a core
-/// that finds no quorum goes by its own ears.
+/// The sites that may be cores: those that all hear, if they are enough. Otherwise every site that is alive keeps its place, and only a core that
+/// finds no quorum decides by what it hears itself.
 fn fit(up: &BTreeSet<SiteId>, cx: &Shared) -> BTreeSet<SiteId> {
     let (members, quorums) = (cx.configuration.members(), &cx.configuration.quorums);
     let ears = Ears { me: cx.me, up, hears: cx.peers.hears() };
@@ -410,7 +410,7 @@ fn fit(up: &BTreeSet<SiteId>, cx: &Shared) -> BTreeSet<SiteId> {
 mod tests {
     use super::super::quorums::{CostWeights, Policy, ScoreWeights, Settings};
     use super::super::testing::{Bench, site};
-    use super::super::{Availability, BURDEN_MAX_PERCENT, Config, Stamped};
+    use super::super::{Availability, Config, INJECTED_LOAD_MAX_PERCENT, Stamped};
     use super::*;
     use rhumb_core::Timestamp;
     use rhumb_core::actor::Effect;
@@ -426,10 +426,10 @@ mod tests {
             bench.step(|cx| monitor.on_measured(site(1), Measured { load_ppm, ..Measured::default() }, cx));
             (monitor.heard[&site(1)].last.load_ppm, bench.effects().len())
         };
-        let burden = BURDEN_MAX_PERCENT * 10_000;
-        assert_eq!(heard(burden), (burden, 0), "what one can load a site with is believed");
+        let injected = INJECTED_LOAD_MAX_PERCENT * 10_000;
+        assert_eq!(heard(injected), (injected, 0), "what one can load a site with is believed");
         for absurd in [LOAD_MAX_PPM + 1, u64::MAX] {
-            assert_eq!(heard(absurd), (burden, 1), "{absurd} ppm are counted, and nothing else");
+            assert_eq!(heard(absurd), (injected, 1), "{absurd} ppm are counted, and nothing else");
         }
     }
 
@@ -497,7 +497,7 @@ mod tests {
             let (mut monitor, mut told) = (Monitor::default(), Vec::new());
             for now_ms in (1..=120).map(|tick| tick * tick_ms).take_while(|now_ms| *now_ms <= 35_000) {
                 bench.shared.now = Time::ZERO + Span::from_millis(now_ms);
-                let activity = Activity { burden_percent: 50, ..Activity::default() };
+                let activity = Activity { injected_percent: 50, ..Activity::default() };
                 assert_eq!(bench.step(|cx| monitor.tick(activity, cx)), None, "there is one site");
                 for effect in bench.effects() {
                     if let Effect::Send { note: Stamped { said: Note::Measured { measured }, .. }, .. } = effect {

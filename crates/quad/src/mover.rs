@@ -94,14 +94,14 @@ impl Mover {
     fn refusal(&self, goal: &Goal, id: Option<RequestId>, acceptor: &Acceptor, cx: &Shared) -> Option<TxnError> {
         let (old, up) = (&cx.configuration, cx.reachable());
         let unavailable = |why: &str| Some(TxnError::Unavailable(why.into()));
-        if let Some(flaw) = goal.flaw(old) {
-            Some(TxnError::Invalid(flaw))
+        if let Some(error) = goal.validation_error(old) {
+            Some(TxnError::Invalid(error))
         } else if self.is_changing(id, acceptor, cx) {
             unavailable("the configuration is being changed already")
         } else if !cx.is_member() {
-            Some(cx.stranger())
+            Some(cx.not_a_member())
         } else if !old.may_be_left(&up, &goal.lost) {
-            // Rather no attempt than one that interrupts whoever is in reach and then does not get on.
+            // No attempt is better than one that interrupts all sites in reach and then makes no progress.
             Some(cannot_leave(old, &up, &goal.lost))
         } else if !carries(&goal.quorums, &up) {
             unavailable("too few cores of the new configuration are in reach")

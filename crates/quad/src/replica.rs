@@ -303,8 +303,8 @@ impl Replica {
     }
 
     /// The second round. The commit is on disk before it is confirmed; it is shown to others once it is settled: known to
-    /// stand at the whole write quorum, so that every reconfiguration finds it. All who are prepared hear the confirmation, and not the
-    /// gateway alone: replicas near each other need not wait for the word of a gateway that is far.
+    /// stand at the whole write quorum, so that every reconfiguration finds it. The confirmation goes to all sites that are prepared, not to the
+    /// gateway alone, so that replicas near each other need not wait for a message from a distant gateway.
     pub(super) fn on_commit(&mut self, txn: TxnId, at: Timestamp, participants: BTreeSet<SiteId>, cx: &mut Context<'_>) {
         let told: BTreeSet<SiteId> = participants.iter().copied().chain([txn.gateway]).collect();
         let mut batch = Batch::new();

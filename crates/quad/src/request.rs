@@ -26,8 +26,8 @@ pub enum Admin {
     Cores(Cores),
     /// Which quorums there are, what was measured, and what would change now. Answered by an [`Explanation`].
     Explain,
-    /// By whoever tries the cluster out: work for others keeps this site busy from now on. Answered by `Done`.
-    Burden(Burden),
+    /// To try the cluster out: this site behaves as if work of others kept it busy from now on. Answered by `Done`.
+    InjectLoad(InjectedLoad),
 }
 
 /// Some sites are to be members no more: see `leaving.rs`.
@@ -35,13 +35,13 @@ pub enum Admin {
 pub struct Leave {
     /// Which.
     pub sites: BTreeSet<SiteId>,
-    /// They will not come back with what they had on their disks: their word is not waited for.
+    /// They will not come back with what they had on their disks: nobody waits for their messages.
     pub lost: bool,
 }
 
-/// Work for others that keeps a site busy: see `burden.rs`.
+/// Work of others that keeps a site busy: see `injected_load.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Burden {
+pub struct InjectedLoad {
     /// Percent of the site's capacity; zero ends it.
     pub percent: u64,
     /// How long it lasts; none: until it is ended.

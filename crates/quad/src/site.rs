@@ -4,12 +4,12 @@
 //! value and is handed on here, in the same step; where an epoch ends, all of them take part ([`Roles::adopt`]).
 
 use super::acceptor::{Acceptor, NearAcceptor, Vote};
-use super::burden::Burdened;
 use super::config::{COLLECT_EVERY, Config, PAGE_BYTES_MAX, RECOVERY_PAGE};
 use super::configuration::{Carried, Configuration, Cores, Epoch, Stamped};
 use super::context::{Asked, Context, Job, Shared, Timer};
 use super::explanation::{Explanation, SiteFacts};
 use super::gateway::Gateway;
+use super::injected_load::LoadInjector;
 use super::leaving::without;
 use super::manager::with_cores;
 use super::message::{Note, Promise, TRANSACTION};
@@ -55,7 +55,7 @@ struct Roles {
     mover: Mover,
     reconciler: Reconciler,
     monitor: Monitor,
-    burdened: Burdened,
+    injector: LoadInjector,
 }
 
 impl Site {
@@ -77,7 +77,7 @@ impl Site {
             mover: Mover::default(),
             reconciler,
             monitor: Monitor::default(),
-            burdened: Burdened::default(),
+            injector: LoadInjector::default(),
         };
         Site { shared: Shared::new(me, configuration, config), roles }
     }
@@ -235,13 +235,12 @@ impl Roles {
         self.mover.tick(cx);
         self.reconciler.tick(cx);
         self.monitor.ask_to_join(cx);
-        self.burdened.tick(cx);
+        self.injector.tick(cx);
         if let Some(goal) = self.monitor.tick(self.activity(cx), cx) {
             self.mover.change(goal, None, &self.acceptor, cx);
         }
         if cx.ticks.is_multiple_of(COLLECT_EVERY) {
-            // Whoever reads, or asks what it lacks, asks for the newest version. Deletions stay: who has missed one would show again what it
-            // deleted.
+            // Reads and reconciliations ask for the newest version. Deletions are kept: a site that missed one would show the deleted row again.
             cx.fx.collect(Collect { horizon: cx.shared.clock.last(), deletions: Timestamp::ZERO });
         }
     }
@@ -249,9 +248,9 @@ impl Roles {
     /// What the other roles are at, for the monitor.
     fn activity(&self, cx: &Shared) -> Activity {
         Activity {
-            in_progress: self.gateway.in_progress() + self.burdened.begins(),
+            in_progress: self.gateway.in_progress() + self.injector.begins(),
             committed: self.gateway.commits(),
-            burden_percent: self.burdened.percent(),
+            injected_percent: self.injector.percent(),
             written: self.replica.written(),
             caught_up: self.reconciler.holds() >= cx.configuration.epoch,
             sealed: self.acceptor.is_sealed(),
@@ -358,7 +357,7 @@ impl Roles {
         let mut aside = self.reconciler.take_aside(&mut batch);
         for Carried { txn, at } in &next.carried {
             cx.observe(*at, &mut batch);
-            // Who was not reconciled for it catches up with these rows as with all others.
+            // A site that was not reconciled for it catches up with these rows as with all others.
             if let Some(writes) = aside.remove(txn).map(|commit| commit.writes).or_else(|| self.replica.take_commit(*txn)) {
                 cx.fx.agree(TRANSACTION, txn, &Some(*at));
                 cx.fx.count("quad.carried");
@@ -396,13 +395,13 @@ impl Roles {
                 self.monitor.join();
                 Ok(None)
             }
-            Admin::Burden(burden) => return self.burdened.on_burden(id, burden, cx),
+            Admin::InjectLoad(load) => return self.injector.on_inject_load(id, load, cx),
             Admin::Explain => unreachable!("the site explains itself"),
         };
         match goal {
             Ok(Some(goal)) => self.mover.change(goal, Some(id), &self.acceptor, cx),
             Ok(None) => cx.fx.answer(id, Answer::Done),
-            Err(flaw) => cx.refuse(id, TxnError::Invalid(flaw)),
+            Err(error) => cx.refuse(id, TxnError::Invalid(error)),
         }
     }
 }
@@ -418,7 +417,7 @@ impl Inspect for Site {
         roles.gateway.tables(visit);
         roles.replica.tables(visit);
         roles.unnamed.tables(visit);
-        roles.burdened.tables(visit);
+        roles.injector.tables(visit);
         roles.reconciler.tables(visit);
         shared.tables(visit);
     }
@@ -434,7 +433,7 @@ impl Actor for Site {
     fn step(&mut self, now: Time, input: Input<Site>, fx: &mut Effects<Site>) {
         self.shared.now = now;
         let cx = &mut Context { shared: &mut self.shared, fx };
-        let Some(input) = self.roles.burdened.hold(input, &self.roles.replica, cx) else { return };
+        let Some(input) = self.roles.injector.hold(input, &self.roles.replica, cx) else { return };
         let is_serving = self.roles.is_serving;
         match input {
             Input::Client { id, .. } if !is_serving => {

@@ -1,9 +1,9 @@
-//! What waits until this site may issue a timestamp: transactions and sessions that have no name yet.
+//! Requests that wait until this site may issue a timestamp: transactions and sessions that have no name yet.
 //!
-//! A clock that hears of a timestamp beyond its bound on disk issues none before a higher one is there. That takes a sync, and who asks in the
-//! meantime waits for it instead of being refused: a gateway whose clock is ahead would else stop its peers until their next ticks.
+//! A clock that hears of a timestamp beyond its bound on disk issues none before a higher one is there. That takes a sync, and requests that arrive
+//! in the meantime wait for it instead of being refused: otherwise a gateway whose clock is ahead would stop its peers until their next ticks.
 //!
-//! Invariant: what waits here is bounded in number and in bytes; what finds no place is refused as if the site had no room for it.
+//! Invariant: the waiting requests are bounded in number and in bytes; further ones are refused as if the site had no room for them.
 
 use super::configuration::Stamped;
 use super::context::Context;

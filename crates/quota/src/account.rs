@@ -91,7 +91,7 @@ impl Account {
         self.pay();
     }
 
-    /// Takes `amount` of what is held here back from a lost site whose clients do not hold it, by an operator's word.
+    /// Takes `amount` of what is held here back from a lost site whose clients do not hold it, at an operator's request.
     pub fn free(&mut self, amount: u64) -> bool {
         let freed = self.release(amount);
         if freed {

@@ -6,7 +6,7 @@
 
 use rhumb_core::{Span, Time};
 
-/// Epochs without any request that a predictor is told of one by one; after a longer pause it is told of so many.
+/// How many epochs without a request a predictor is fed one by one, even after a longer pause.
 const IDLE_EPOCHS_MAX: u64 = 1_000;
 
 /// Forecasts the demand of the next epoch. Any model will do; see [`Forecast`](crate::forecast::Forecast).

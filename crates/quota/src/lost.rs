@@ -1,4 +1,4 @@
-//! Sites that are lost for ever: how the tokens that they had are settled by count, without minting any.
+//! Sites that are lost for good: their tokens are settled by a count, without minting any.
 //!
 //! ```text
 //!   operator ──Lost(S)──▶ catalog ──▶ every other site: S takes part in nothing any more, whatever it says
@@ -14,9 +14,10 @@
 //! 1. **Declaration.** The catalog decides that S is lost, if a majority of all sites remains. Losses are ordered, so their number
 //!    names them. A site that knows of it sends S nothing but the catalog and takes nothing from S. S, should it live, learns
 //!    of it from the first site that it speaks to, and serves quotas no more.
-//! 2. **Closing.** Nobody adds S to a list. A list of `majority` in which S is, is decided or not as any other: S's word is not needed. A
+//! 2. **Closing.** Nobody adds S to a list. A list of `majority` that has S as a member is decided or not like any other: no message from S is
+//!    needed. A
 //!    list of `any` needs every member. Once all its members that are not lost have said that they hold it *and* know of the
-//!    losses, none of them goes by the word of a lost member any more, and all end it alike: decided if it leaves its lost members with
+//!    losses, none of them accepts messages of a lost member any more, and all end the list alike: decided if it leaves its lost members with
 //!    more tokens than they put in, else dead ([`any`](crate::avantan::any)).
 //! 3. **Count.** The *heir*, the first site that is not lost, has all that are not lost stand still at one moment
 //!    ([`count`](crate::count)), none in a redistribution, all knowing the same losses, limit and bookings. What they have is, with
@@ -37,10 +38,10 @@
 //! *The lost site never has more than was booked.* It changes `beyond` only by applying a list that was decided.
 //! `majority`: the others stood still in no redistribution, so of every list that holds an offer of theirs the outcome is known, and each list
 //! holds one. S knows no more lists than they do. If it lacks the last one, what it offered there stays frozen.
-//! `any`: S may have applied a list, or refused it, that the others had to end without it. Its members' word shows that none of the others has
-//! applied it before. If it counts as decided, S has at most what the list gives it, which is booked; had it refused, it has less.
-//! If it counts as dead, S has at most what it had before, which is booked; had it applied it, it has less. Of several
-//! lost members the same holds for their sum, and the limit binds the sum.
+//! `any`: S may have applied or refused a list that the others had to end without it. Their `AcceptOk` shows that none of them has applied it before.
+//! If it counts as decided, S has at most what the list gives it, which is booked; had it refused, it has less. If it counts as dead, S has at most
+//! what it had before, which is booked; had it applied it, it has less. Of several lost members the same holds for their sum, and the limit binds the
+//! sum.
 //!
 //! *Limits.* S may not have heard of a lowered limit, or its clients hold more than its part since. A site has left + held + offered =
 //! issued + owed + beyond, and issued + owed is at most its part of the highest limit that it ever heard of. So it is booked as held with

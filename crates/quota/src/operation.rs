@@ -20,7 +20,7 @@ pub enum Action {
     Acquire,
     /// Give tokens back, to the quota and to all above it.
     Release,
-    /// Take back, in this quota alone, tokens booked for a lost site that no client holds: an operator's word ([`lost`](crate::lost)).
+    /// Take back, in this quota alone, tokens booked for a lost site that no client holds: an operator's request ([`lost`](crate::lost)).
     Free,
 }
 

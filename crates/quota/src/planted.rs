@@ -14,7 +14,7 @@ pub enum Planted {
     AbortAfterAccept,
     /// A request id is not remembered.
     ForgottenRequestId,
-    /// A leader counts at the first word of all, without asking whether they stood still since.
+    /// A leader counts once all have sent `Standing`, without asking whether they stood still since.
     CountUnconfirmed,
     /// A site lets itself be counted in the midst of a redistribution.
     CountInFlight,

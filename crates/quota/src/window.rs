@@ -2,7 +2,7 @@
 //!
 //! **By age.** An id is known for [`REMEMBERED_TICKS`] at least, 60 s, however many operations come. A client that asks again must
 //! do so before that: afterwards the same id does the same thing again. Age is counted in ticks of the site and not by its clock,
-//! which may jump; a new life counts all anew.
+//! which may jump; a new incarnation counts all anew.
 //!
 //! **Bounded.** What is remembered takes [`WINDOW_BYTES_MAX`] at the most. A site at which more is done under ids within 60 s
 //! refuses further ids until the oldest may be forgotten: to forget one early would do a retry twice, and a release that is done
@@ -45,7 +45,7 @@ pub struct Answered {
 #[derive(Debug)]
 struct Remembered {
     sequence: u64,
-    /// When, in ticks of this life.
+    /// When, in ticks of this incarnation.
     tick: u64,
     answered: Answered,
 }
@@ -75,7 +75,7 @@ impl Window {
         Window { space, bytes_max, bytes: 0, next: 0, by_key: BTreeMap::new(), answers: VecDeque::new() }
     }
 
-    /// Takes up a record of an earlier life; in the order of their keys.
+    /// Takes up a record of an earlier incarnation; in the order of their keys.
     pub fn recover(&mut self, key: &[u8], answered: Answered) {
         self.next = u64::from_be_bytes(key.try_into().expect("written by this module"));
         self.push(answered, 0);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_life_knows_what_was_not_forgotten_and_for_as_long_again() {
+    fn a_new_incarnation_knows_what_was_not_forgotten_and_for_as_long_again() {
         let mut window = window();
         let mut batch = Batch::new();
         for (tick, id) in ["a", "b", "c"].into_iter().enumerate() {

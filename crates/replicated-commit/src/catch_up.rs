@@ -12,8 +12,9 @@
 //!
 //! Every replica logs the commits that it applies by its own vote or decision; each peer keeps a cursor into that log.
 //! What a peer already knows costs it a head of a few bytes, not the rows. A committed attempt that this region is
-//! still in doubt about is resolved on the spot by its coordinator. A cohort at another site tells that one, and takes the log over up to that
-//! entry only until it has heard from it: were the cursor to pass, whatever else lets go of the entry would lose its rows.
+//! still in doubt about is resolved on the spot by its coordinator. A cohort at another site notifies the coordinator, and takes the log over only up
+//! to that entry until the coordinator has answered: if the cursor moved past the entry, its rows would be lost when the cohort releases the attempt
+//! for another reason.
 //!
 //! A passive replica is one that takes everything over. So that it is hardly behind, a gateway sends it the writes of each
 //! commit as well, as soon as that is decided; a copy that gets lost comes with the log.
@@ -187,7 +188,7 @@ impl CatchUp {
 }
 
 impl CatchUp {
-    /// An earlier life has dropped the log up to here.
+    /// An earlier incarnation has dropped the log up to here.
     pub(super) fn recover_truncated(&mut self, upto: u64) {
         self.truncated = upto;
     }
@@ -425,8 +426,8 @@ impl CatchUp {
         }
     }
 
-    /// True if the entry comes from a lost region and is a part of a transaction whose coordinator is another site: an earlier life of this one may
-    /// have been bound not to take it over.
+    /// True if the entry comes from a lost region and is a part of a transaction whose coordinator is another site: an earlier incarnation of this
+    /// one may have been bound not to take it over.
     pub(super) fn is_part_of_lost(from: SiteId, entry: &LogEntry, cx: &Shared) -> bool {
         let is_lost = cx.placement.lost.contains_key(&from.region) && !cx.placement.copies().contains(from.region);
         is_lost && entry.meta.as_ref().is_some_and(|meta| meta.coordinator != cx.me.shard)
@@ -457,8 +458,8 @@ impl CatchUp {
         self.ticks.is_multiple_of(COLLECT_TICKS).then(|| everywhere.min(self.safe(near.cohort, near.mover, cx)))
     }
 
-    /// Drops the part of the log that every peer has taken over, twice as fast as it grows; not during a move, for whoever is still in doubt about an
-    /// attempt of an epoch before reads there that it committed.
+    /// Drops the part of the log that every peer has taken over, twice as fast as it grows; but not during a move, because a replica that is still in
+    /// doubt about an attempt of an earlier epoch may find its commit there.
     pub(super) fn truncate_log(&mut self, near: &NearCatchUp<'_>, cx: &mut Context<'_>) {
         let log_end = near.cohort.log_end();
         let added = log_end - self.ended.replace(log_end).unwrap_or(log_end);

@@ -1,8 +1,8 @@
 //! What the roles of a site share, and all that a role may touch besides its own state: the time, the clock and its bound on disk, the
 //! configuration, what is known of the cluster, the rules, and the effects of the step.
 //!
-//! Invariant kept here: no transaction begins at a timestamp, and no read is answered at one, that lies above the clock's bound on disk; a new life
-//! starts its clock, and refuses writes, at the bound of the lives before.
+//! Invariant kept here: no transaction begins at a timestamp, and no read is answered at one, that lies above the clock's bound on disk; a new
+//! incarnation starts its clock, and refuses writes, at the bound of the incarnations before.
 
 use super::config::Config;
 use super::message::{Attempt, Meta, Note, Promise};
@@ -50,8 +50,8 @@ pub(super) struct Shared {
     /// The machine's clock at the present step.
     pub(super) now: Time,
     pub(super) clock: ClockLease,
-    /// This life began above it; no other did.
-    pub(super) life: Timestamp,
+    /// This incarnation began above it; no other did.
+    pub(super) incarnation: Timestamp,
     pub(super) placement: Placement,
     pub(super) peers: Peers,
     pub(super) jobs: Jobs<Job>,
@@ -177,7 +177,7 @@ impl Shared {
             now: Time::ZERO,
             clock: ClockLease::new(config.clock_lead),
             config,
-            life: Timestamp::ZERO,
+            incarnation: Timestamp::ZERO,
             placement,
             peers: Peers::default(),
             jobs: Jobs::default(),

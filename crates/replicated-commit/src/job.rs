@@ -18,7 +18,7 @@ pub enum Timer {
 /// What a load or a persist is for.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// A page of records of an earlier life.
+    /// A page of records of an earlier incarnation.
     Recover,
     /// The newest rows for a prepare.
     Validate(Attempt),

@@ -34,7 +34,7 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `message.rs` | what is said |
+//! | `message.rs` | messages between sites, requests and answers |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor |
 //! | `roles.rs` | which role handles what arrives; what concerns several roles of a site |

@@ -34,9 +34,9 @@ impl Attempt {
 pub struct HandoffId {
     /// Whose transaction it is.
     pub gateway: SiteId,
-    /// In which life of that: its clock may show a timestamp that it has shown in another one.
-    pub life: Timestamp,
-    /// When it was handed over; no two have the same time in one life.
+    /// The incarnation of that gateway: its clock may show a timestamp that it has shown in another one.
+    pub incarnation: Timestamp,
+    /// When it was handed over; no two have the same time in one incarnation.
     pub made: Timestamp,
 }
 
@@ -51,7 +51,7 @@ pub struct Meta {
     pub epoch: u64,
     /// The regions whose votes decide it: those that were active in that epoch.
     pub electorate: Regions,
-    /// Those of them that it declares lost: they do not vote for it, and nobody waits for their word.
+    /// Those of them that it declares lost: they do not vote for it, and nobody waits for their votes.
     pub declares_lost: Regions,
     /// Its gateway waits to hear that a majority has applied it.
     pub two_rounds: bool,
@@ -165,8 +165,8 @@ pub enum How {
 /// Names a read at its gateway, for the replicas that it asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ReadId {
-    /// The life of the gateway: its clock may show a timestamp that it has shown in another one.
-    pub life: Timestamp,
+    /// The incarnation of the gateway: its clock may show a timestamp that it has shown in another one.
+    pub incarnation: Timestamp,
     /// When it was asked.
     pub made: Timestamp,
     /// It is of the rows that are expected beside those of a scan.
@@ -258,13 +258,13 @@ pub struct Rows {
     pub floor: Timestamp,
 }
 
-/// A commit that one gateway has another one run, in the life of that one that began at `life`.
+/// A commit that one gateway asks another one to run, in the other's incarnation that began at `incarnation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handoff {
     /// Its name.
     pub id: HandoffId,
-    /// When the life of the other gateway began that is meant.
-    pub life: Timestamp,
+    /// The beginning of the other gateway's incarnation that is to run it.
+    pub incarnation: Timestamp,
     /// What the transaction does, by shard.
     pub parts: Vec<(u16, Part)>,
     /// Its client waits until a majority has applied it.
@@ -280,13 +280,13 @@ pub struct Ping {
     pub oldest: Timestamp,
     /// When it handed over the oldest commit of which it awaits the end.
     pub handing: Timestamp,
-    /// When its life began.
-    pub life: Timestamp,
+    /// When its incarnation began.
+    pub incarnation: Timestamp,
     /// Counts its pings since.
     pub ping: u64,
     /// That of its placement.
     pub epoch: u64,
-    /// Of what commits at or below it nothing is in doubt there, nor carried, nor will be in this epoch.
+    /// No attempt with a commit timestamp at or below it is in doubt or carried there, or will be in this epoch.
     pub closed: Timestamp,
 }
 
@@ -412,12 +412,13 @@ pub enum Note {
     Apply { meta: Meta, part: Option<Part>, floor: Timestamp },
     /// Gateway to each region's coordinator: take your vote back if it is provisional, vote no if there is none.
     Withdraw { meta: Meta },
-    /// Gateway, or whoever worked it out, to each region's coordinator: the outcome, by the votes. That it aborted is a claim, which those who
-    /// are bound by a round of its [resolution](crate::resolution) do not believe.
+    /// Gateway, or another site that counted the votes, to each region's coordinator: the outcome. An abort is only a claim: coordinators that are
+    /// bound by a round of its [resolution](crate::resolution) do not believe it.
     Decided { meta: Meta, decision: Decision },
     /// Gateway to the passive replicas of a shard: committed, this is what it wrote there.
     Copy { attempt: Attempt, at: Timestamp, floor: Timestamp, writes: Vec<(Key, Option<Value>)>, meta: Option<Meta> },
-    /// Whoever decides an attempt of `epoch` to the sites of the shards whose coordinators do not vote on it: how high have you prepared?
+    /// From the site that decides an attempt of `epoch` to the sites of the shards whose coordinators do not vote on it: what is the highest
+    /// timestamp that you have prepared?
     AskHigh { attempt: Attempt, epoch: u64 },
     /// The answer.
     High { attempt: Attempt, high: Timestamp },
@@ -473,7 +474,7 @@ pub enum Promise {
     Bound { attempt: Attempt, votes: Vec<(RegionId, Vote)> },
     /// Coordinator to the leader of a round: promised, and this is what the region knows.
     Testified(Testified),
-    /// The same: another attempt that may commit is in the way here.
+    /// The same: a conflicting attempt here may commit.
     Contested { attempt: Attempt, region: RegionId, round: Round },
     /// The same: what that round proposes is accepted.
     Accepted { attempt: Attempt, region: RegionId, round: Round },
@@ -578,8 +579,8 @@ pub type Answer = interactive::Answer<Status>;
 /// What operators ask a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admin {
-    /// Regions are lost, says an operator who is about to declare them so: changes of the placement that are in doubt are to be settled
-    /// without them. Answered by [`interactive::Answer::Done`], before that has happened.
+    /// Settle changes of the placement that are in doubt without these regions, which an operator is about to declare lost. Answered by
+    /// [`interactive::Answer::Done`], before that has happened.
     Settle {
         /// Which regions.
         lost: Regions,
@@ -608,7 +609,7 @@ pub struct Status {
     pub safe: Timestamp,
     /// The regions whose sites all answered lately.
     pub reachable: Vec<RegionId>,
-    /// What every site has measured, as far as it has told this one.
+    /// The measurements of every site, as far as this one has received them.
     pub measured: BTreeMap<SiteId, Measured>,
     /// Round trips to the sites of this site's shard, by region, where measured.
     pub rtts: Vec<(RegionId, rhumb_core::Span)>,

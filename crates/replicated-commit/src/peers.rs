@@ -12,18 +12,18 @@ struct Peer {
     rtt: Option<Span>,
     oldest: Timestamp,
     handing: Timestamp,
-    life: Timestamp,
+    incarnation: Timestamp,
     closed: Closed,
 }
 
 /// What a site has closed, and in which of its pings it said so last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Closed {
-    /// The life of the site.
-    pub life: Timestamp,
-    /// The ping, counted within that life: the site's clock may have been set back.
+    /// The incarnation of the site.
+    pub incarnation: Timestamp,
+    /// The ping, counted within that incarnation: the site's clock may have been set back.
     pub ping: u64,
-    /// Of what commits at or below it nothing is in doubt there, nor carried, nor will be in this epoch.
+    /// No attempt with a commit timestamp at or below it is in doubt or carried there, or will be in this epoch.
     pub upto: Timestamp,
 }
 
@@ -31,7 +31,7 @@ pub struct Closed {
 #[derive(Debug, Default)]
 pub struct Peers {
     peers: BTreeMap<SiteId, Peer>,
-    /// Ticks of this life.
+    /// Ticks of this incarnation.
     ticks: u64,
 }
 
@@ -44,40 +44,41 @@ impl Peers {
     /// A message of `from` arrived.
     pub fn heard(&mut self, from: SiteId, now: Time) {
         let nothing = Timestamp::ZERO;
-        let new = Peer { heard: now, heard_in: 0, rtt: None, oldest: nothing, handing: nothing, life: nothing, closed: Closed::default() };
+        let new =
+            Peer { heard: now, heard_in: 0, rtt: None, oldest: nothing, handing: nothing, incarnation: nothing, closed: Closed::default() };
         let peer = self.peers.entry(from).or_insert(new);
         peer.heard = now;
         peer.heard_in = self.ticks;
     }
 
-    /// One more tick of this life.
+    /// One more tick of this incarnation.
     pub fn tick(&mut self) {
         self.ticks += 1;
     }
 
-    /// Ticks of this life.
+    /// Ticks of this incarnation.
     pub fn ticks(&self) -> u64 {
         self.ticks
     }
 
-    /// True if this life has ticked fewer than `ticks` times.
+    /// True if this incarnation has ticked fewer than `ticks` times.
     pub fn has_just_begun(&self, ticks: u64) -> bool {
         self.ticks < ticks
     }
 
-    /// True if this life has ticked `ticks` times since `site` was heard last, or since it began. Unlike a span of time that
+    /// True if this incarnation has ticked `ticks` times since `site` was heard last, or since it began. Unlike a span of time that
     /// does not run while this site itself is down or stands still.
     pub fn is_silent(&self, site: SiteId, ticks: u64) -> bool {
         self.ticks - self.peers.get(&site).map_or(0, |peer| peer.heard_in) >= ticks
     }
 
-    /// A ping of `from` arrived, in its life that began at `life`: no transaction that began there before `oldest` still runs, and it awaits
-    /// the end of no commit that it handed over before `handing`.
-    pub fn running_since(&mut self, from: SiteId, oldest: Timestamp, handing: Timestamp, life: Timestamp) {
+    /// A ping of `from` arrived, in its incarnation that began at `incarnation`: no transaction that began there before `oldest` still runs, and it
+    /// awaits the end of no commit that it handed over before `handing`.
+    pub fn running_since(&mut self, from: SiteId, oldest: Timestamp, handing: Timestamp, incarnation: Timestamp) {
         if let Some(peer) = self.peers.get_mut(&from) {
-            if life > peer.life {
-                (peer.life, peer.oldest, peer.handing) = (life, oldest, handing);
-            } else if life == peer.life {
+            if incarnation > peer.incarnation {
+                (peer.incarnation, peer.oldest, peer.handing) = (incarnation, oldest, handing);
+            } else if incarnation == peer.incarnation {
                 peer.oldest = oldest.max(peer.oldest);
                 peer.handing = handing.max(peer.handing);
             }
@@ -124,9 +125,9 @@ impl Peers {
         self.peers.get(&site).is_some_and(|peer| now.since(peer.heard) <= window)
     }
 
-    /// When the latest life of `site` that was heard of began.
-    pub fn life(&self, site: SiteId) -> Timestamp {
-        self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.life)
+    /// When the latest incarnation of `site` that was heard of began.
+    pub fn incarnation(&self, site: SiteId) -> Timestamp {
+        self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.incarnation)
     }
 
     /// The start of the oldest transaction that may still run at gateway `site`.
@@ -152,8 +153,8 @@ mod tests {
 
     const PEER: SiteId = SiteId::new(1, 0);
 
-    fn closed(life: u64, ping: u64, upto: u64) -> Closed {
-        Closed { life: Timestamp::from_bits(life), ping, upto: Timestamp::from_bits(upto) }
+    fn closed(incarnation: u64, ping: u64, upto: u64) -> Closed {
+        Closed { incarnation: Timestamp::from_bits(incarnation), ping, upto: Timestamp::from_bits(upto) }
     }
 
     #[test]
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(hear(closed(7, 1, 50)), 50);
         assert_eq!(hear(closed(7, 3, 40)), 40, "it takes over what another one is in doubt about");
         assert_eq!(hear(closed(7, 2, 60)), 40, "a ping that was overtaken");
-        assert_eq!(hear(closed(9, 1, 30)), 30, "the next life counts anew");
+        assert_eq!(hear(closed(9, 1, 30)), 30, "the next incarnation counts anew");
         assert_eq!(hear(closed(7, 4, 70)), 30);
     }
 }

@@ -20,10 +20,10 @@ pub enum Planted {
     /// Somebody in doubt counts yes-votes that are provisional still, and does not make them firm.
     ProvisionalCounts,
     /// A vote does not compare the commit timestamp with versions and reads.
-    TooOldSkipped,
+    TimestampTooLowSkipped,
     /// A snapshot read does not wait for prepared transactions below its timestamp.
     SnapshotDoesNotWait,
-    /// A commit that another gateway hands over is run each time that it arrives, in every life.
+    /// A commit that another gateway hands over is run each time that it arrives, in every incarnation.
     HandoffTakenAgain,
     /// A region says that it has stopped at once, and not what it is in doubt about.
     StopsInDoubt,
@@ -54,7 +54,7 @@ impl Planted {
         Planted::AppliedTwice,
         Planted::NaiveBallotOne,
         Planted::ProvisionalCounts,
-        Planted::TooOldSkipped,
+        Planted::TimestampTooLowSkipped,
         Planted::SnapshotDoesNotWait,
         Planted::HandoffTakenAgain,
         Planted::StopsInDoubt,

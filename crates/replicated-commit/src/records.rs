@@ -79,7 +79,7 @@ pub struct PlacementRecord {
 /// A number kept on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Number {
-    /// No timestamp above it was issued, and nothing was read above it, by any life of this site.
+    /// No timestamp above it was issued, and nothing was read above it, by any incarnation of this site.
     ClockBound,
     /// Attempts of transactions that began at or below it and have no record are forgotten.
     Forgotten,

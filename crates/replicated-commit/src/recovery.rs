@@ -1,4 +1,4 @@
-//! From disk to serving: a new life loads its numbers, its votes and what it is prepared for, takes its locks again, and
+//! From disk to serving: a new incarnation loads its numbers, its votes and what it is prepared for, takes its locks again, and
 //! only then hears anybody.
 
 use super::config::{PAGE_BYTES_MAX, RECOVERY_PAGE};

@@ -1,4 +1,4 @@
-//! Resolution: what the surviving regions make of an attempt that only the votes of lost regions could decide.
+//! Resolution: how the surviving regions decide an attempt that only the votes of lost regions could decide.
 //!
 //! ```text
 //!   leader: the coordinator of a region that is in doubt        every surviving region, the leader's too
@@ -10,22 +10,22 @@
 //!     │ all have accepted: decided
 //! ```
 //!
-//! A region that is lost for good took its votes along. Where they could decide, the survivors see the same whether it voted yes, and
-//! a client was told so, or no. So they agree on one of the two. This is single-decree Paxos (Lamport, "The part-time parliament"), in
-//! which both quorums are *all* survivors: whoever of them knows how the attempt ended, or a vote of a lost region, is heard before
-//! anything is proposed; and should more regions be lost later, each that is left knows what was decided, unless it had forgotten the attempt.
+//! The votes of a lost region are gone with it. Where they could decide, the survivors cannot tell whether it voted yes, and a client was told so, or
+//! no. So they agree on one of the two. This is single-decree Paxos (Lamport, "The part-time parliament") in which both quorums are *all* survivors.
+//! So if a survivor knows how the attempt ended, or a vote of a lost region, that is known before anything is proposed; and if more regions are lost
+//! later, each that is left knows the decision, unless it had forgotten the attempt.
 //!
-//! Who has promised a round is *bound*: it concludes nothing from votes any more, and believes no claim of an abort. A claim of a commit it
-//! believes unless it has accepted an abort: those who voted yes still do, and the lost ones count as yes, so a round finds a commit again
+//! A site that has promised a round is *bound*: it concludes nothing from votes any more, and ignores claims that the attempt aborted. It believes a
+//! claim of a commit unless it has accepted an abort: the yes-votes remain, and lost regions count as yes, so a later round decides on commit again
 //! if nothing contests it.
 //!
-//! What is assumed may contradict what else is assumed: two attempts that write one row, one prepared in each of two survivors, had at the
-//! most one vote of the lost region. So a proposal to commit by assumption says what the attempt reads and writes. A region that is prepared
-//! for an earlier attempt in its way *contests* it, and one that accepts it contests each later attempt of its own in the way of it, on disk, and
-//! accepts nothing before those are over: another survivor may know that one has committed. What is contested aborts in the next round.
+//! Two assumptions may contradict each other: of two attempts that write one row, each prepared at another survivor, the lost region can have voted
+//! yes on one at the most. So a proposal to commit by assumption names the rows that the attempt reads and writes. A region that is prepared for an
+//! earlier conflicting attempt *contests* the proposal. A region that accepts it contests each later conflicting attempt of its own, on disk, and
+//! accepts nothing before those have ended: another survivor may know that one of them committed. A contested attempt aborts in the next round.
 //!
-//! Who takes part is fixed with the round: should another region be lost in its midst, a new round begins without that one, and each that
-//! promises it knows from then on that what the region says comes too late.
+//! A round fixes its participants. If another region is lost during the round, a new round begins without it, and every region that promises the new
+//! round ignores messages of the lost one from then on.
 //!
 //! Invariants: a region promises and accepts rounds in their order, on disk before it says so; a leader proposes one decision in a round;
 //! what all survivors have accepted in one round is the outcome of every later one.

@@ -39,7 +39,7 @@ pub(super) struct Roles {
     pub(super) catch_up: CatchUp,
     pub(super) mover: Mover,
     measures: Measures,
-    /// How far this life has come in reading its disk; none once it serves.
+    /// How far this incarnation has come in reading its disk; none once it serves.
     recovery: Option<Recovery>,
 }
 
@@ -207,11 +207,11 @@ impl Roles {
             Note::AskPlacement => cx.send_placement(from),
             Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, cx),
             Note::CopyRows { from: first, epoch } => self.move_on(|mover, near| mover.on_copy_rows(near, from, first, epoch, cx)),
-            Note::Ping(Ping { sent, oldest, handing, life, ping, epoch, closed }) => {
+            Note::Ping(Ping { sent, oldest, handing, incarnation, ping, epoch, closed }) => {
                 cx.compare_epoch(from, epoch);
-                cx.peers.running_since(from, oldest, handing, life);
+                cx.peers.running_since(from, oldest, handing, incarnation);
                 if epoch == cx.placement.epoch {
-                    cx.peers.closes(from, Closed { life, ping, upto: closed });
+                    cx.peers.closes(from, Closed { incarnation, ping, upto: closed });
                 }
                 cx.send(from, Note::Pong { sent });
             }
@@ -281,7 +281,7 @@ impl Roles {
 
     /// Looks after what is overdue, and pings.
     pub(super) fn on_tick(&mut self, cx: &mut Context<'_>) {
-        let Shared { me, now, life, .. } = *cx.shared;
+        let Shared { me, now, incarnation, .. } = *cx.shared;
         cx.fx.set_timer(Timer::Tick, cx.shared.config.tick);
         cx.peers.tick();
         cx.peers.heard(me, now);
@@ -290,9 +290,9 @@ impl Roles {
         let oldest = self.gateway.oldest().unwrap_or(cx.clock.last());
         let handing = self.gateway.handing().unwrap_or(cx.clock.last());
         // A read that waited here may have taken locks after its transaction was over.
-        cx.peers.running_since(me, oldest, handing, life);
+        cx.peers.running_since(me, oldest, handing, incarnation);
         let (ping, epoch, closed) = (cx.peers.ticks(), cx.placement.epoch, self.close(cx));
-        cx.broadcast(&Note::Ping(Ping { sent: now, oldest, handing, life, ping, epoch, closed }));
+        cx.broadcast(&Note::Ping(Ping { sent: now, oldest, handing, incarnation, ping, epoch, closed }));
         self.gateway.tick(cx);
         self.coordinate(|coordinator, near| coordinator.coordinator_tick(near, cx));
         self.replicate(|cohort, near| cohort.cohort_tick(near, cx));
@@ -309,7 +309,7 @@ impl Roles {
         self.gateway.on_retry_read(retry, cx);
     }
 
-    /// What one role has told another in this step, until there is nothing more, and reads that wait no longer, and the next step of a move.
+    /// Handles local events until none is left, then reads that need not wait any longer, and the next step of a move.
     pub(super) fn finish(&mut self, cx: &mut Context<'_>) {
         loop {
             if let Some(local) = cx.next_local() {
@@ -412,9 +412,9 @@ impl Roles {
         cx.send(from, Note::High { attempt, high: self.cohort.highest() });
     }
 
-    /// The coordinator, another site of this region, is about to take part in a resolution: this one, gateway of the attempt or cohort, acts on no
-    /// outcome but by that one's word. What it took over before, it says: it is among the rows then. That it is bound need not outlive a crash: a
-    /// later life takes no part over from the log of a lost region, and no copy that was sent before it.
+    /// The coordinator, another site of this region, is about to take part in a resolution. From now on this site, as gateway or cohort of the
+    /// attempt, acts only on the coordinator's decision. If it has already taken the attempt's rows over from a log, it says so. Being bound need not
+    /// survive a crash: a later incarnation takes nothing over from the log of a lost region, and accepts no copy that was sent before it began.
     fn on_bind(&mut self, from: SiteId, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
         cx.clock.observe(meta.at);
@@ -596,8 +596,8 @@ impl Roles {
     /// A gateway sends what was committed.
     fn on_copy(&mut self, entry: LogEntry, cx: &mut Context<'_>) {
         cx.clock.observe(entry.at);
-        // An earlier life may have been bound not to take it over.
-        let is_of_before = entry.meta.is_some() && entry.attempt.made <= cx.life;
+        // An earlier incarnation may have been bound not to take it over.
+        let is_of_before = entry.meta.is_some() && entry.attempt.made <= cx.incarnation;
         if is_of_before
             || !cx.placement.passives.contains(cx.me.region)
             || entry.attempt.made <= self.coordinator.forget_floor(cx)
@@ -718,7 +718,7 @@ impl Roles {
         }
     }
 
-    /// What is here misses commits that no log holds any more.
+    /// This replica misses commits that no log holds any more.
     fn copy_anew(&mut self, cx: &mut Context<'_>) {
         if let Some(regions) = self.move_on(|mover, near| mover.copy_anew(near, cx)) {
             self.catch_up.begin_anew(regions);
@@ -733,7 +733,7 @@ impl Roles {
         self.mover.copy_from_nearest(cx);
     }
 
-    /// A replica has said what it is in doubt about. If all rows were copied from it, this one settles like it.
+    /// A replica has listed its attempts in doubt. If it is the source of the copy, this replica is as far as it was.
     fn end_join(&mut self, source: SiteId, cx: &mut Context<'_>) {
         let Some(copied) = self.mover.end_join(source, cx) else { return };
         let mut batch = Batch::new();
@@ -757,9 +757,9 @@ impl Roles {
 
 /// From disk to serving.
 impl Roles {
-    /// Asks for what earlier lives have left, page by page; once all is read, serves.
+    /// Asks for what earlier incarnations have left, page by page; once all is read, serves.
     pub(super) fn recover(&mut self, cx: &mut Context<'_>) {
-        let Some(recovery) = &mut self.recovery else { unreachable!("a life recovers once") };
+        let Some(recovery) = &mut self.recovery else { unreachable!("an incarnation recovers once") };
         match recovery.pages.next_load() {
             Some(load) => {
                 cx.load(Job::Recover, load);
@@ -808,8 +808,8 @@ impl Roles {
     fn serve(&mut self, cx: &mut Context<'_>) {
         self.recovery = None;
         let bound = cx.clock.bound();
-        // A life that begins anything puts a higher bound on disk first, so the next life has another name.
-        cx.life = bound;
+        // An incarnation that begins anything puts a higher bound on disk first, so the next incarnation has another name.
+        cx.incarnation = bound;
         self.cohort.refuse_below(bound.max(self.cohort.collected()));
         self.coordinator.begin_above(bound);
         cx.fx.trace(|| format!("serves above {bound}"));

@@ -64,7 +64,7 @@ const RARE_MOVING: [&str; 6] = [
     "placement.joined",
     "placement.settled",
     "placement.waits_until_settled",
-    "read.denied_moved",
+    "read.denied_no_copy",
 ];
 
 #[test]

@@ -12,7 +12,7 @@ use rhumb_core::{Ballot, Key, RegionId, SiteId, Time, Value};
 
 const STREAM: StreamId = StreamId::first(RegionId(1));
 const BALLOT: Ballot = Ballot { number: 300, leader: SiteId::new(0, 1) };
-const NAME: Forwarded = Forwarded { life: Epoch(7), number: 300 };
+const NAME: Forwarded = Forwarded { incarnation: Epoch(7), number: 300 };
 
 /// Every message that promises nothing.
 pub fn notes() -> Vec<Note> {

@@ -16,9 +16,9 @@ use rhumb_replicated_commit::{Measured, Note, Promise};
 
 /// Every message that promises nothing.
 pub fn notes() -> Vec<Note> {
-    let (attempt, at, life, epoch) = (attempt(), timestamp(), timestamp(), 2);
-    let read = ReadId { life, made: at.next(), of_expected: true };
-    let id = HandoffId { gateway: txn().gateway, life, made: at.next() };
+    let (attempt, at, incarnation, epoch) = (attempt(), timestamp(), timestamp(), 2);
+    let read = ReadId { incarnation, made: at.next(), of_expected: true };
+    let id = HandoffId { gateway: txn().gateway, incarnation, made: at.next() };
     let ask = |query, how| Note::Read(Read { read, epoch, txn: txn(), query, how });
     let queries = every(vec![Query::Keys(vec![Key::from("a")]), Query::Range { range: range(), limit: 10, reverse: true }]);
     let hows = every(vec![How::Lock, How::Newest, How::At(at), How::Stale(at)]);
@@ -32,7 +32,7 @@ pub fn notes() -> Vec<Note> {
     notes.extend([
         Note::Rows(Rows { read, rows: vec![row()], upto: Some(Key::from("b")), above: at, high: at, floor: at }),
         Note::Release { txn: txn() },
-        Note::Handoff(Handoff { id, life, parts: vec![(0, part())], two_rounds: true }),
+        Note::Handoff(Handoff { id, incarnation, parts: vec![(0, part())], two_rounds: true }),
         Note::Accept { meta: meta(), parts: vec![(0, part()), (1, Part::default())] },
         Note::Heard { at },
         Note::Prepare { meta: meta(), part: part() },
@@ -52,7 +52,7 @@ pub fn notes() -> Vec<Note> {
         Note::Concluded { meta: meta(), decision: Decision::Aborted },
         Note::Outranked { attempt, promised: round() },
         Note::Fetch { seqs: vec![1, 300] },
-        Note::Ping(Ping { sent: Time::from_micros(77), oldest: at, handing: at, life, ping: 300, epoch, closed: at }),
+        Note::Ping(Ping { sent: Time::from_micros(77), oldest: at, handing: at, incarnation, ping: 300, epoch, closed: at }),
         Note::Pong { sent: Time::from_micros(77) },
         Note::Measured(Measured { rtts: vec![(RegionId(1), Span::from_millis(21))], commits_milli: 12_500, reads_milli: 0 }),
         Note::AskPlacement,

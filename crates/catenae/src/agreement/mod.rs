@@ -64,7 +64,7 @@ pub struct Moment {
     pub due: Epoch,
     /// The site asks for what it misses of the stream.
     pub takes_more: bool,
-    /// So much of the stream waits for other streams that nothing more is to be said in it.
+    /// Too many entries of the stream wait for other streams: no more are to be added to it.
     pub is_far_ahead: bool,
     /// Nothing has been asked or told for a while.
     pub is_quiet: bool,
@@ -312,7 +312,7 @@ impl Agreement {
                 self.stream.holds(cx.me, above_all, self.stream.agrees(above_all));
             }
         }
-        // Its own first ballot a coordinator keeps over its incarnations: it has on disk whatever it has said at it.
+        // A coordinator keeps its own first ballot over all incarnations: every entry that it proposed at that ballot is on its disk.
         let first = self.id.first_ballot();
         self.seat = if self.stream.promised() == first && first.leader == cx.me { Seat::leader(first) } else { Seat::follower() };
         self.advance(cx, out);

@@ -1,4 +1,4 @@
-//! What a site misses of a stream, and how it gets it: one question at a time for each stream, one page in each answer.
+//! How a site gets the entries of a stream that it misses: one request at a time for each stream, one page in each answer.
 //!
 //! ```text
 //!   who misses entries                      who has them
@@ -7,9 +7,9 @@
 //!     │◀───────── Epoch, of the leader alone ─┤  what it has said since, in the same answer
 //! ```
 //!
-//! A site misses something if entries beyond its own were heard of, from the leader or from any site that holds them: so a cut link is got
-//! round by whoever is still heard on both sides. It misses something, too, if what it holds does not come to be known as chosen.
-//! Whoever holds what is missing is asked; if no answer comes within the delay tolerance, the others in turn.
+//! A site misses entries if it has learnt of later ones than its own, from the leader or from any site that holds them; so a site that both ends
+//! still hear gets round a cut link. It also misses some if it does not learn that those it holds are chosen. It asks a site that holds them; if no
+//! answer comes within the delay tolerance, it asks the others in turn.
 
 use super::{Agreement, Cx, Effect, Pulled};
 use crate::message::{Entry, Note};
@@ -21,7 +21,7 @@ use rhumb_core::{Batch, Loaded, SiteId};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Pulling {
     asked: Option<Question>,
-    /// Questions so far: who is asked in turn.
+    /// Requests so far: the number selects whom to ask next.
     turn: usize,
     chosen: Reached,
 }
@@ -76,7 +76,7 @@ impl Agreement {
         out.push(Effect::Send { to, note: Note::Pull { stream: self.id, after } });
     }
 
-    /// Who is to be asked for what is missing, if something is.
+    /// The site to ask for missing entries, if some are missing.
     fn whom_to_ask(&mut self, takes_more: bool, cx: &Cx<'_>) -> Option<SiteId> {
         let (stream, pulling) = (&self.stream, &mut self.pulling);
         if pulling.chosen.upto != stream.chosen() || stream.end() == stream.chosen() {
@@ -118,7 +118,7 @@ impl Agreement {
         self.answer_pull(to, after, follows.collect(), out);
     }
 
-    /// Tells chosen entries after `after`; a leader tells what it has said after them, too, as far as it has that at hand.
+    /// Sends the chosen entries after `after`; a leader adds its later ones, as far as they are in memory.
     fn answer_pull(&self, to: SiteId, after: u64, entries: Vec<Entry>, out: &mut Vec<Effect>) {
         let next = after + 1 + entries.len() as u64;
         let leads = self.seat.leads_at().filter(|_| self.stream.entry(next).is_some());

@@ -7,12 +7,11 @@
 //! ```
 //!
 //! A region is silent if its stream covers no further epoch for as long as the *delay tolerance*, here or elsewhere; for twice as long after
-//! each false alarm. Time alone abandons nothing:
-//! whoever takes over asks by ballot what the others hold, says that again, and only then passes the region over. It does so
-//! for many epochs ahead, so that a lost region costs the wait once. The region, back, takes its stream over again, and
-//! seals what comes after. A *secondary coordinator*, the second site of a region, takes over before others do, and seals
-//! epochs for its own clients; it holds no vote on entries. Where a region has several coordinators, each is the secondary of the
-//! one before it, and goes on with its own stream beside the one that it took over.
+//! each false alarm. Time alone abandons nothing: a new leader asks the others by ballot which entries they hold, proposes those again, and only then
+//! passes the region over. It does so for many epochs ahead, so that a lost region costs the wait once. When the region is back, it takes its stream
+//! over again and seals the epochs after that. A *secondary coordinator*, the second site of a region, takes over before others do, and seals epochs
+//! for its own clients; it holds no vote on entries. Where a region has several coordinators, each is the secondary of the one before it, and goes on
+//! with its own stream beside the one that it took over.
 //!
 //! Source: section IV for the secondary coordinator, VIII.B for the delay tolerance.
 
@@ -125,15 +124,15 @@ impl FalseAlarms {
     }
 }
 
-/// A region that speaks within so many times the patience after it was passed over had not gone.
+/// A region that speaks within this many times the patience after it was passed over was a false alarm.
 const ALARM_SPAN: u64 = 4;
-/// Without a false alarm for so many times the patience, that is halved.
+/// After this many times the patience without a false alarm, the patience is halved.
 const FADES_AFTER: u64 = 64;
 
-/// A coordinator that is told of a higher ballot on its stream waits for its leader to speak for this part of the delay tolerance.
+/// A coordinator that learns of a higher ballot on its stream waits this part of the delay tolerance for the ballot's leader to speak.
 const HEARING_PART: u64 = 4;
 
-/// A site that asks for promises in vain, or is outbid, waits twice as long each time, up to so many times.
+/// A site that gets too few promises, or is outbid, doubles its wait, at most this often.
 const DOUBLINGS_MAX: u32 = 5;
 
 /// Likewise the coordinator whose stream it is: others give way to it.
@@ -188,7 +187,7 @@ impl Seat {
         self.silent
     }
 
-    /// A ballot is heard of: who leads at a lower one does no more.
+    /// Learns of a ballot: a leader at a lower one steps down.
     fn hear_ballot(&mut self, ballot: Ballot) -> Heard {
         let is_higher = ballot.number > self.round;
         self.round = self.round.max(ballot.number);
@@ -224,7 +223,7 @@ impl Agreement {
             Heard::Higher => {}
             Heard::Outbid => self.seat.outbid = Some(cx.tick),
         }
-        // Whoever asks is given the time to succeed.
+        // Give the candidate time to succeed.
         self.seat.silent = 0;
         let is_back = ballot.leader != cx.me && self.id.rank(ballot.leader, cx.topology) == 0;
         if is_back {
@@ -239,9 +238,9 @@ impl Agreement {
         let takes_more = takes_more || cx.rules.breaks(Planted::SilentUnasked);
         let pause = self.pause(cx);
         let seat = &mut self.seat;
-        // Of a region that a cut link keeps away from here, others still hear: it is not to be passed over, but pulled from them.
+        // Others may still hear a region that a cut link keeps away from here: pull its entries from them instead of passing it over.
         let moves = covered > seat.covered || chosen > seat.chosen || covered >= moment.due;
-        // Who does not ask for what it misses of a stream, as nobody here waits for that, cannot tell that it is silent.
+        // A site that does not pull the entries that it misses, because nothing here waits for them, cannot tell whether the stream is silent.
         seat.silent = if moves || !takes_more { 0 } else { seat.silent + 1 };
         // Two sites that take a stream from each other have it move a little each time. Only who leads has won.
         if (moves || !takes_more) && (seat.leads_at().is_some() || !seat.is_contested(pause, cx.tick)) {
@@ -284,13 +283,13 @@ impl Agreement {
         let (seat, stream, rank) = (&self.seat, &self.stream, self.id.rank(cx.me, cx.topology));
         let tolerance = cx.config.tolerance_epochs;
         let has_waited = seat.asked.is_none_or(|asked| cx.tick - asked > self.pause(cx));
-        // What belongs to it a coordinator wants back as soon as it has all that was said: while it asks for promises and catches up, the
-        // stream stands still, and everybody waits. Who leads at a ballot that it has only been told of has a moment to be heard.
+        // A coordinator takes its own stream back only once it has all entries: while it asks for promises and catches up, the stream stands still
+        // and everybody waits. The leader of a ballot that it has merely learnt of gets a moment to be heard.
         let may_hear_more = seat.round > stream.promised().number && seat.unheard <= tolerance / HEARING_PART;
         let has_heard_all = stream.gap().is_none() && !may_hear_more;
         let has_heard_all = has_heard_all || cx.rules.breaks(Planted::ReclaimedAtOnce);
-        // Without the region itself nobody may take over if none may be lost. Who is behind catches up first: it would depose a leader again
-        // and again, and never come to lead.
+        // Without the region itself nobody may take over if none may be lost. A site that is behind catches up first: otherwise it would depose one
+        // leader after another and never lead itself.
         let is_behind = stream.is_behind();
         let is_behind = is_behind && !cx.rules.breaks(Planted::BehindLeads);
         let may_lead = rank == 0 || (cx.failures() > 0 && !is_behind);
@@ -332,11 +331,11 @@ impl Agreement {
         out.push(Effect::Persist { batch, then: vec![(from, promise)], durable: None });
     }
 
-    /// An acceptor promises, and says a part of what it has accepted. It counts once it has said all.
+    /// An acceptor promises, with a part of the entries that it has accepted. It counts once they are all here.
     ///
-    /// The ballot alone does not tell that this answers what was asked. It is on no disk until something is said at it: a site that crashes
-    /// while it asks asks again at the same one, after another place, and answers to its earlier life leave out what it misses now. One to
-    /// the same question is as good as its own, for below the ballot nothing was accepted since.
+    /// The ballot alone does not show that this answers the present request. A ballot is on no disk until an entry is proposed at it, so a site that
+    /// crashes while it asks for promises asks again at the same ballot, after another place; answers to its earlier incarnation leave out entries
+    /// that it misses now. An answer to an equal request is as good, because nothing below the ballot was accepted since.
     pub(super) fn on_promised(&mut self, from: SiteId, ballot: Ballot, part: Part, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         let needed = cx.topology.region_count() - cx.failures();
         let Lead::Preparing { ballot: at, asked, promised, chosen: highest, accepted: known } = &mut self.seat.lead else { return };

@@ -1,4 +1,4 @@
-//! What a site has in hand for one stream of its region: what is asked and not sealed, and what is sealed and not known to be chosen.
+//! The open transactions of one stream of a site's region: those that are not sealed yet, and those that are sealed and not known to be chosen.
 
 use crate::agreement::{self, Moment, Sealing};
 use crate::asked::{Agreed, Asked, Asker};
@@ -100,7 +100,7 @@ pub(crate) struct Desk {
     epoch: Epoch,
     /// Ticks in a row in which there was no new epoch to seal.
     stuck: u64,
-    /// The last epoch that an earlier life may have sealed.
+    /// The last epoch that an earlier incarnation may have sealed.
     resumed: Epoch,
 }
 
@@ -147,7 +147,7 @@ impl Desk {
         until > self.epoch.max(covered) && until > self.resumed.plus(FORWARD_EPOCHS_MAX) && !self.is_full()
     }
 
-    /// Earlier lives have sealed the epochs up to `epoch`.
+    /// Earlier incarnations have sealed the epochs up to `epoch`.
     pub(crate) fn resume(&mut self, epoch: Epoch) {
         (self.epoch, self.resumed) = (epoch, epoch);
     }
@@ -302,8 +302,8 @@ impl Desk {
         batch
     }
 
-    /// The votes that `counts` holds of, as many as fit into an entry. Those that it does not hold of never will, and are dropped, as is
-    /// one that no entry holds.
+    /// The votes that satisfy `counts`, as many as fit into an entry. The others never will, and are dropped, as is a vote that is too large for any
+    /// entry.
     fn take_orders(&mut self, counts: impl Fn(&Order) -> bool) -> Vec<Order> {
         self.orders.retain(|order| counts(order) && encoded_bytes(order) <= VOTES_BYTES_MAX);
         let mut bytes = 0;

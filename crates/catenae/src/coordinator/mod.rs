@@ -1,4 +1,4 @@
-//! The coordinator of a region: takes its clients' transactions, and at the end of each epoch says what came in.
+//! The coordinator of a region: takes its clients' transactions, and seals them as a batch at the end of each epoch.
 //!
 //! ```text
 //!   client ──▶ queue ── end of epoch ──▶ sealed ── chosen ──▶ agreed on ── run ──▶ answered
@@ -6,9 +6,9 @@
 //!                └── another entry covers the epoch: lost, for certain ──┘
 //! ```
 //!
-//! A region where nothing has been asked or told for a while is *quiet*: it seals an epoch once another region has, so that those
-//! who are not quiet need not wait, and none of its own accord. When all are quiet, nothing is sent or written. What is asked
-//! then takes a whole round trip, until all have heard of it.
+//! A region where nothing has been asked or told for a while is *quiet*: it seals an epoch only once another region has, so that regions that are not
+//! quiet need not wait for it. When all are quiet, nothing is sent or written, and the next transaction takes a whole round trip, until all regions
+//! have received its batch.
 //!
 //! Epochs end where the clock says so, or where another region that is ahead says so; a site never seals an epoch twice.
 //! The *coordinator epoch* is the last one sealed. The *execution epoch* is the last whose batches are all here
@@ -90,7 +90,7 @@ impl Coordinator {
     }
 
     /// # Errors
-    /// What a client is told whose transaction is not taken.
+    /// The error that the client receives if its transaction is not taken.
     pub(super) fn check_room(&self, log: &Log, cx: &mut Context<'_>) -> Result<(), TxnError> {
         if self.desks.iter().any(Desk::is_full) {
             cx.fx.count("catenae.queue_full");

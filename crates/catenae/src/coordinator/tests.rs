@@ -103,7 +103,7 @@ const MOMENT: Moment = Moment { due: Epoch(7), takes_more: true, is_far_ahead: f
 /// A coordinator with a client's transaction in its queue, one that another site has forwarded, and a strict read.
 fn coordinator_with_requests(bench: &mut Bench) -> Coordinator {
     let mut coordinator = Coordinator::new(2);
-    let name = Forwarded { life: Epoch(1), number: 1 };
+    let name = Forwarded { incarnation: Epoch(1), number: 1 };
     let site = Asker::Site { site: SiteId::new(0, 1), name, until: Epoch(9) };
     for by in [Asker::Client(1), site] {
         coordinator.desk_mut(OWN).queue(Asked { by, transaction: read(0), since: 0, stays: false });

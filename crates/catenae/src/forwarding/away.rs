@@ -1,7 +1,7 @@
-//! What a site has forwarded and not heard the end of: found in the streams by what it is.
+//! The transactions that a site has forwarded and whose outcome it does not know: they are recognised in the streams by their contents.
 //!
-//! Transactions alike stand together, so an entry is gone through once, however many are on their way. Which of those alike it is that
-//! an entry holds only the word of its coordinator tells, which comes before the entry or after it.
+//! Equal transactions are kept together, so that an entry is searched once, however many are on their way. Which one of several equal transactions an
+//! entry holds only the coordinator's `Sealed` tells, which arrives before the entry or after it.
 //!
 //! A transaction names its stream ([`coordinator_of`](crate::stream_id::coordinator_of)), so those alike are looked for in one.
 

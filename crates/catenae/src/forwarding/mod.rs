@@ -10,23 +10,24 @@
 //!     │◀─────────────┤  it runs here as everywhere: answered    │
 //! ```
 //!
-//! The client's own site answers: it runs every transaction, and need only know which one is its client's. Nothing that is said here
-//! has to arrive, for the stream itself tells what became of a transaction. It may be sealed up to the epoch `until`. Once
-//! the stream covers that, and no entry of that coordinator that counts held such a transaction since, it never runs by that name: it is
+//! The client's own site answers: it runs every transaction, and need only know which one is its client's. None of these messages has to arrive,
+//! because the stream itself shows what became of a transaction. It may be sealed up to the epoch `until`. Once the stream covers that, and no entry
+//! of that coordinator that counts held such a transaction since, it never runs by that name: it is
 //! *taken back*: its own site carries it then, and forwards it no more. If an entry did, and the coordinator did not say that it was
 //! this one, its outcome is unknown.
 //!
 //! Invariants:
 //!
-//! 1. By one name a transaction is sealed in one entry that counts, at the most. A message that comes twice in one life of a coordinator is
-//!    known by its name, until no epoch is left to it. One that was sealed in an earlier life, in epoch `e`, is refused: `until`
-//!    is at most `e + FORWARD_EPOCHS_MAX` then, and the new life has `e` on its disk.
+//! 1. By one name a transaction is sealed in one entry that counts, at the most. A message that comes twice in one incarnation of a coordinator is
+//!    known by its name, until no epoch is left to it. One that was sealed in an earlier incarnation, in epoch `e`, is refused: `until`
+//!    is at most `e + FORWARD_EPOCHS_MAX` then, and the new incarnation has `e` on its disk.
 //! 2. It runs by one name, at the most: it is taken back only when the one before can run no more.
-//! 3. No two transactions of a site have one name, in all its lives: a life is called by the first entry of its own that counted, and has
+//! 3. No two transactions of a site have one name, in all its incarnations: an incarnation is called by the first entry of its own that counted, and
+//!    has
 //!    forwarded nothing before that.
 //!
-//! Whom a transaction is forwarded to hangs on the stream's ballot; whoever it is, no promise hangs on it. If another region leads the
-//! stream, the client's site carries the transaction itself.
+//! The stream's ballot says to whom a transaction is forwarded, but no promise depends on that choice. If another region leads the stream, the
+//! client's site carries the transaction itself.
 
 mod away;
 
@@ -48,8 +49,8 @@ use std::sync::Arc;
 /// A site's part in it, for its own clients and for other sites.
 #[derive(Debug, Default)]
 pub(super) struct Forwarding {
-    /// How this life is called, once it may forward.
-    life: Option<Epoch>,
+    /// The name of this incarnation, once it may forward.
+    incarnation: Option<Epoch>,
     last: u64,
     away: Aways,
     /// Taken from others, until which epoch each.
@@ -78,16 +79,16 @@ impl Forwarding {
         self.away.is_empty()
     }
 
-    /// An entry that this life of the site has sealed counts.
+    /// An entry that this incarnation of the site has sealed counts.
     pub(super) fn has_spoken(&mut self, epoch: Epoch) {
-        self.life.get_or_insert(epoch);
+        self.incarnation.get_or_insert(epoch);
     }
 
     fn name(&mut self) -> Option<Forwarded> {
         let has_room = self.away.len() < FORWARDED_MAX && self.away.bytes() < FORWARDED_BYTES_MAX;
-        let life = self.life.filter(|_| has_room)?;
+        let incarnation = self.incarnation.filter(|_| has_room)?;
         self.last += 1;
-        Some(Forwarded { life, number: self.last })
+        Some(Forwarded { incarnation, number: self.last })
     }
 
     /// Sends what a client asks to the coordinator of its namespace, if that is at another site of the region. Returns it if this

@@ -42,7 +42,7 @@ fn batches(said: &[Said]) -> Vec<Vec<Transaction>> {
 #[test]
 fn where_a_transaction_is_sealed_is_told_before_the_entry_that_has_it() {
     let mut second = Lone::new(SECOND);
-    let name = Forwarded { life: Epoch(1), number: 1 };
+    let name = Forwarded { incarnation: Epoch(1), number: 1 };
     let until = second.sealed().plus(FORWARD_EPOCHS);
     second.hear_note(FIRST, Note::Forward(Forward { stream: STREAM, name, until, transaction: of_second() }));
     let said = second.end_epoch();
@@ -119,7 +119,7 @@ fn the_role_finds_its_transaction_where_both_the_coordinator_and_the_stream_have
     forwarding.has_spoken(Epoch(2));
     let asked = Asked { by: Asker::Client(7), transaction: of_second(), since: 0, stays: false };
     bench.act(|cx| forwarding.forward(asked, &log, Epoch(3), cx));
-    let name = Forwarded { life: Epoch(2), number: 1 };
+    let name = Forwarded { incarnation: Epoch(2), number: 1 };
     assert_eq!(bench.quietly(|cx| forwarding.on_sealed(SECOND, name, 1, 0, &log, cx)), None);
     let chosen = entry(STREAM, 4, vec![of_second()]);
     let identifier = Identifier { epoch: Epoch(4), stream: STREAM, place: 0 };
@@ -134,9 +134,13 @@ fn the_role_takes_what_is_forwarded_to_it_once() {
     let log = bench.log();
     let (mut forwarding, coordinator) = (Forwarding::default(), Coordinator::new(2));
     let until = Epoch(FORWARD_EPOCHS_MAX + 1);
-    let forward = || Forward { stream: STREAM, name: Forwarded { life: Epoch(2), number: 1 }, until, transaction: of_second() };
+    let forward = || Forward { stream: STREAM, name: Forwarded { incarnation: Epoch(2), number: 1 }, until, transaction: of_second() };
     let mut take = |forward| bench.act(|cx| forwarding.on_forward(FIRST, forward, &log, &coordinator, cx));
-    assert_eq!(take(Forward { until: until.previous(), ..forward() }).1, ["count catenae.not_taken"], "an earlier life may have sealed it");
+    assert_eq!(
+        take(Forward { until: until.previous(), ..forward() }).1,
+        ["count catenae.not_taken"],
+        "an earlier incarnation may have sealed it"
+    );
     assert!(matches!(take(forward()), (Some(Asked { by: Asker::Site { site: FIRST, .. }, .. }), effects) if effects.is_empty()));
     assert_eq!(take(forward()).1, ["count catenae.not_taken"]);
 }

@@ -1,7 +1,7 @@
 //! The streams of all regions at one site: what has been agreed on, how far every site has come with it, and what is kept on disk of it.
 //!
 //! Each stream is an [`Agreement`], a machine of its own; this role tells them events, gives them disk and network, and passes on what
-//! concerns other roles: an entry is chosen, more may be executed, a stream was taken over. It recovers them when a life begins
+//! concerns other roles: an entry is chosen, more may be executed, a stream was taken over. It recovers them when an incarnation begins
 //! (`recovery.rs`).
 //!
 //! Invariant: entries are removed from disk once every site has settled them and said so from its disk.
@@ -35,7 +35,7 @@ pub(super) struct Streams {
     agreements: PerStream<Agreement>,
     /// How far each site has come, as it last said.
     progress: BTreeMap<SiteId, Progress>,
-    /// What is read next of what earlier lives left; none once all is read.
+    /// What is read next of what earlier incarnations left; none once all is read.
     recovery: Option<Recovery>,
 }
 
@@ -50,7 +50,7 @@ impl Streams {
         }
     }
 
-    /// The same, where a broken rule lets the word of one region suffice in `stream`.
+    /// Lets a single acceptor choose the entries of `stream`, which only a broken rule does.
     pub(super) fn agreed_alone(&mut self, stream: StreamId) {
         self.agreements[stream] = Agreement::new(stream, 1);
     }

@@ -29,19 +29,19 @@ pub(super) enum Recovery {
 /// What other roles are to know of what was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recovered {
-    /// An earlier life had settled all up to this epoch.
+    /// An earlier incarnation had settled all up to this epoch.
     Settled(Epoch),
     /// All is read.
     All,
 }
 
 impl Streams {
-    /// True once all is read that earlier lives left.
+    /// True once all is read that earlier incarnations left.
     pub(crate) fn are_recovered(&self) -> bool {
         self.recovery.is_none()
     }
 
-    /// Begins to read what earlier lives left.
+    /// Begins to read what earlier incarnations left.
     pub(crate) fn recover(&mut self, cx: &mut Context<'_>) {
         self.read(Recovery::Promises, cx);
     }
@@ -108,7 +108,7 @@ impl Streams {
         }
     }
 
-    /// Takes over how far an earlier life had come; returns what it had settled.
+    /// Takes over how far an earlier incarnation had come; returns what it had settled.
     ///
     /// # Panics
     /// If there were more or fewer coordinators: what they agreed on lies in other streams.

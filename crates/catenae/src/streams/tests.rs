@@ -1,4 +1,4 @@
-//! What is read when a life begins, and what is written while it lasts.
+//! What is read when an incarnation begins, and what is written while it lasts.
 
 use super::*;
 use crate::bench::Bench;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   POST /chaos   {"action":"cut","region":"a"}            cut, slow and heal links
-//!                 {"action":"load","percent":300,"for_s":60}   keep the site that is told busy: `burden.rs` of QuAD says how
+//!                 {"action":"load","percent":300,"for_s":60}   keep the site that is told busy: `injected_load.rs` of QuAD says how
 //! ```
 
 use crate::runtime::Handle;
@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
 use rhumb_core::{SiteId, Span};
-use rhumb_quad::{Admin, Answer, Burden, Request, Site as Quad};
+use rhumb_quad::{Admin, Answer, InjectedLoad, Request, Site as Quad};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ async fn load(status: &Status, quad: Option<&Handle<Quad>>, percent: u64, for_s:
     let span = for_s.map(span).transpose()?;
     let quad = quad.ok_or("this site holds no databases of protocol quad, whose load it would be")?;
     let name = status.setup().name(status.setup().site);
-    match quad.ask(Request::Admin(Admin::Burden(Burden { percent, span }))).await {
+    match quad.ask(Request::Admin(Admin::InjectLoad(InjectedLoad { percent, span }))).await {
         Ok(Answer::Done) => {
             tracing::warn!("chaos: {name} is loaded with {percent} %");
             Ok(name)

@@ -277,7 +277,7 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
         let own = quad.sites.iter().find(|facts| facts.site == quad.site);
         ShownQuorums {
             epoch: quad.epoch.0,
-            role: own.map_or(Role::Stranger, |own| own.role).to_string(),
+            role: own.map_or(Role::NonMember, |own| own.role).to_string(),
             cores: quad.cores.to_string(),
             caught_up: own.is_some_and(|own| own.caught_up),
             sealed: quad.sealed,

@@ -182,7 +182,7 @@ impl Gateway {
     /// A client asks. Where the epoch `is_sealed`, what needs a later one waits for that.
     pub(crate) fn on_request(&mut self, id: RequestId, request: Request, is_sealed: bool, cx: &mut Context<'_>) {
         if !cx.is_member() {
-            let error = cx.stranger();
+            let error = cx.not_a_member();
             // One that had only begun when this site left is not among those that were interrupted.
             let txn = if let Request::Rollback { txn } = request { Some(txn) } else { transaction_of(&request) };
             return match txn {
@@ -235,7 +235,7 @@ impl Gateway {
         std::mem::take(&mut self.waiting).into_iter().map(|waiting| (waiting.id, waiting.request))
     }
 
-    /// Who waits for too long for the next configuration is told so, and may run its transaction again.
+    /// Answers clients that have waited too long for the next configuration: they may run their transactions again.
     fn tick_waiting(&mut self, cx: &mut Context<'_>) {
         let (ticks, patience) = (cx.ticks, cx.config.waiting_ticks);
         while let Some(Waiting { id, request, .. }) = self.waiting.pop_front_if(|first| ticks >= first.since + patience) {
@@ -338,7 +338,8 @@ impl Gateway {
         self.tick_waiting(cx);
     }
 
-    /// The transaction ends without a commit. Whoever waits for it is told why: `id`, and a request of it that was under way.
+    /// The transaction ends without a commit. Answers with the reason the client's request `id`, and an earlier request of it that is still under
+    /// way.
     fn fail(&mut self, txn: TxnId, id: Option<RequestId>, error: TxnError, cx: &mut Context<'_>) {
         let mut waiting = BTreeSet::from_iter(id);
         if let Some(open) = self.open.remove(&txn) {

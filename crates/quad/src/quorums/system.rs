@@ -73,8 +73,8 @@ impl Quorums {
         }
     }
 
-    /// The same kind of quorums for `members`, of whom only those that are `up` can do the work. The others have no part in it, or are
-    /// slaves. As many cores as before, if so many are up: those that were, then others.
+    /// The same kind of quorums for `members`, of which only those that are `up` can serve. The others are left out, or are slaves. It has as many
+    /// cores as before, if that many are up: first those that were cores, then others.
     pub fn among(&self, members: &BTreeSet<SiteId>, up: &BTreeSet<SiteId>) -> Quorums {
         let up: BTreeSet<SiteId> = up.intersection(members).copied().collect();
         let left = |sites: &[SiteId]| sites.iter().copied().filter(|site| up.contains(site)).collect();
@@ -100,7 +100,7 @@ impl Quorums {
     }
 
     /// What is wrong with them, if something is.
-    pub fn flaw(&self) -> Option<String> {
+    pub fn validation_error(&self) -> Option<String> {
         let cores = self.cores();
         let (known, members) = (BTreeSet::from_iter(cores), self.members());
         if cores.is_empty() {
@@ -119,8 +119,8 @@ impl Quorums {
         for site in members {
             let Some(order) = preference.get(&site) else { return Some(format!("core {site} has no order in which it asks the cores")) };
             let asked = BTreeSet::from_iter(order);
-            if let Some(stranger) = order.iter().find(|core| !known.contains(core)) {
-                return Some(format!("site {site} asks {stranger}, which is no core"));
+            if let Some(other) = order.iter().find(|core| !known.contains(core)) {
+                return Some(format!("site {site} asks {other}, which is no core"));
             }
             if asked.len() < order.len() {
                 return Some(format!("site {site} asks a core twice"));

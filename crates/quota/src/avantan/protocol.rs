@@ -47,7 +47,7 @@ impl Protocol {
         }
     }
 
-    /// Takes up what an earlier life had on disk.
+    /// Takes up what an earlier incarnation had on disk.
     ///
     /// # Panics
     /// If the bytes are not those of [`Protocol::state`] and [`Protocol::lists`].

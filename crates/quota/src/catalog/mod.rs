@@ -90,7 +90,7 @@ pub struct Out {
 /// A change that waits to be made.
 struct Waiting {
     command: Command,
-    /// Who is to be told; none: the site itself asks for it.
+    /// The client to answer; none if the site itself makes the change.
     client: Option<RequestId>,
     waited: u32,
     /// It was sent to others, so it may yet be chosen.
@@ -117,7 +117,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog at `cluster.me`, with what an earlier life had on disk.
+    /// The catalog at `cluster.me`, with what an earlier incarnation had on disk.
     pub fn new(cluster: Cluster, state: State, quotas: BTreeMap<QuotaId, Definition>) -> Catalog {
         let definitions = Definitions::new(quotas, state.made.clone());
         let cluster = cluster.without(definitions.lost());

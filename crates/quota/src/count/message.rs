@@ -23,7 +23,7 @@ pub enum Note {
 pub enum Promise {
     /// The receiver is to stand still, and to say what it has. After the outcome of a redistribution that its sender has just told.
     Stand { number: u64 },
-    /// The sender has stood still from its word until now.
+    /// The sender has stood still from its `Standing` until now.
     Stood { number: u64 },
     /// So many there were; and all knew the quota so, if they did.
     Counted { number: u64, tokens: Vec<SiteTokens>, terms: Option<Terms> },

@@ -16,12 +16,12 @@
 //! leader has heard the last site, no token is on its way, if each says afterwards that it stood still until `Go`.
 //!
 //! A count moves nothing, so it owes nothing to anybody: **any site may end its part at any time**, for any reason, and the count
-//! is void. Nothing of it is on any disk. A redistribution that asks a site for tokens voids the count, a new life of a site has
+//! is void. Nothing of it is on any disk. A redistribution that asks a site for tokens voids the count, a new incarnation of a site has
 //! forgotten it, silence ends it after [`STAND_TICKS`].
 //!
-//! **Rest.** A site that has stood still does not stand still again before it has served [`REST`] times as long, whoever asks. So
-//! however many readers there are, and wherever they ask, a quota is served at least REST / (REST + 1) of the time. Readers that
-//! come meanwhile share the next count, and those of all sites share it. Of two counts that meet, that of the first site goes on.
+//! **Rest.** A site that has stood still does not do so again for anybody before it has served [`REST`] times as long. So however many readers there
+//! are, and wherever they ask, a quota is served at least REST / (REST + 1) of the time. Readers that come meanwhile share the next count, and those
+//! of all sites share it. Of two counts that meet, that of the first site goes on.
 //!
 //! A site that is [lost](crate::lost) is not counted. If all others know the quota alike, what is missing is what the lost sites have.
 //!
@@ -65,7 +65,7 @@ pub enum Ended {
     Counted {
         /// What they had.
         tokens: Vec<SiteTokens>,
-        /// All knew the quota so, if they did: whoever is to settle what lost sites have can do so by any site's count.
+        /// The terms on which all knew the quota, if they were the same: then any site's count can settle the tokens of lost sites.
         terms: Option<Terms>,
         /// [`Here::asked_before`] when this site stood still.
         asked_before: u64,
@@ -154,7 +154,7 @@ impl Count {
         self.standing.is_some() || self.leading.is_some()
     }
 
-    /// Leads a count, unless one is under way or has just been. `number`: above those of earlier lives.
+    /// Leads a count, unless one is under way or has just been. `number`: above those of earlier incarnations.
     pub fn lead(&mut self, number: u64, here: Here, out: &mut Out) {
         if !self.is_idle() || !here.idle {
             return;

@@ -70,7 +70,7 @@ impl Site {
         if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
             settling.begin();
         }
-        // Above those of earlier lives.
+        // Above those of earlier incarnations.
         self.last_read = (self.last_read + 1).max(self.now.as_micros());
         let number = self.last_read;
         self.with_count(id, fx, |count, here, out| count.lead(number, here, out));

@@ -1,4 +1,4 @@
-//! What a site knows of a quota that is used up: whom it refuses without asking the others, and when it asks them again.
+//! Shortage: what a site remembers of a quota that is used up, so that it refuses without asking the others, and when it asks them again.
 //!
 //! ```text
 //!   a list in which the sites offer less than they want

@@ -47,7 +47,7 @@ pub struct Quota {
     pub readers: VecDeque<Reader>,
     /// Offers ever made, and counts stood still for: what waited then had its say.
     pub offers: u64,
-    /// The tick of the last one, if it was in this life.
+    /// The tick of the last one, if it was in this incarnation.
     pub offered_at: Option<u64>,
     /// Below so many tokens left, the site looks ahead next.
     pub look_ahead_below: u64,

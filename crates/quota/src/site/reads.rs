@@ -43,7 +43,7 @@ impl Site {
             }
             Read::Global | Read::Exact if self.reads.len() >= READS_MAX => fx.answer(client, too_many()),
             Read::Global | Read::Exact => {
-                // Above those of earlier lives, whose answers may still come.
+                // Above those of earlier incarnations, whose answers may still come.
                 self.last_read = (self.last_read + 1).max(self.now.as_micros());
                 self.reads.insert(self.last_read, GlobalRead { client, quota: id, read, seen: vec![own], waited: 0 });
                 for site in self.cluster.others() {

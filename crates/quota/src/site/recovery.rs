@@ -1,4 +1,4 @@
-//! What a new life takes over from its disk, before it serves.
+//! What a new incarnation takes over from its disk, before it serves.
 
 use super::Site;
 use crate::account::Account;

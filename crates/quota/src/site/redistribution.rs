@@ -46,8 +46,8 @@ impl Verdict {
         Verdict { left_at_most: None, held: None, counted: false, hopeless: false, contended: false, why, tries_max }
     }
 
-    /// True if there seem to be fewer tokens than `action` needs. Sites have told of theirs one after another: what was released
-    /// at one of them after it had told, and acquired at another before that one told, is in neither's word.
+    /// True if there seem to be fewer tokens than `action` needs. Sites reported theirs one after another: a token that was released at one site
+    /// after its report, and acquired at another before that one's report, is in neither.
     fn lacks(&self, Operation { action, amount, .. }: &Operation) -> bool {
         let there = if *action == Action::Acquire { self.left_at_most } else { self.held };
         there.is_some_and(|there| *amount > there)

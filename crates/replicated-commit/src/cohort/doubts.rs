@@ -12,14 +12,13 @@
 //! ```
 //!
 //! A commit of an earlier epoch has the votes of a majority; one of those regions is among any majority that has stopped,
-//! and either has applied it or is in doubt about it. Had the others to wait until nobody is in doubt, one region lost in the
-//! midst of an attempt would stop all: its vote may be the one that decides. So whoever stops tells what it is in doubt
-//! about, and whoever settles keeps the locks of these attempts along with it: nobody reads or writes their rows before their
-//! outcome is known, and everything else goes on.
+//! and either has applied it or is in doubt about it. If the others waited until nobody is in doubt, one region that is lost during an attempt could
+//! stop them all, since its vote may be the one that decides. So a region that stops lists its attempts in doubt, and a region that settles carries
+//! their locks: nobody reads or writes those rows before the outcome is known, and everything else goes on.
 //!
-//! Who carries an attempt may find from votes, or from all who have stopped, that nobody is prepared for it. Then it has aborted, unless it
-//! was taken over before it was carried: so its rows are looked for first. The coordinator of the region puts the abort on record, and the
-//! locks are let go of after that.
+//! A region that carries an attempt may find, from votes or from all regions that stopped, that none is prepared for it. Then the attempt has
+//! aborted, unless it was taken over before it was carried; so the region looks for its rows first. Its coordinator puts the abort on record, and the
+//! locks are released after that.
 //!
 //! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
 //! known or its transaction has another attempt.

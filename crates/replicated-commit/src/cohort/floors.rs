@@ -17,12 +17,12 @@
 //!     ├──────────────────────▶│ keeps 90 ⇒ 110
 //! ```
 //!
-//! T1 had a majority of yes-votes before it ended, T2's votes, and the answers of a majority in each other shard, were asked
-//! for after that: some region is in both, and names a timestamp of at least T1's. Whoever reads T2 at a timestamp below its
-//! floor reads once more at the floor.
+//! T1 had a majority of yes-votes before it ended. The votes on T2, and the answers of a majority in each other shard, were requested after that.
+//! Some region is in both majorities, and reports a timestamp of at least T1's. A snapshot that finds T2 and lies below T2's floor is read again at
+//! the floor.
 //!
 //! Invariants: a commit is applied with a floor or not at all; `of(at)` is at least the floor of every commit applied at `at`
-//! in this life or an earlier one; a site's high covers whatever it is prepared for or has applied in any life.
+//! in this incarnation or an earlier one; a site's high covers whatever it is prepared for or has applied in any incarnation.
 
 use super::Cohort;
 use crate::records::Number;
@@ -98,7 +98,7 @@ impl Cohort {
         }
     }
 
-    /// An earlier life applied nothing above `highest`, nor with a floor above it.
+    /// An earlier incarnation applied nothing above `highest`, nor with a floor above it.
     pub(crate) fn recover_highest(&mut self, highest: Timestamp) {
         self.highest_applied = highest;
         self.highest = highest.max(self.highest);

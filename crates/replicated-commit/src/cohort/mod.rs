@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Prepare ─▶ locks taken, newest versions asked for ─▶ Validating ─▶ all current ─▶ Prepared on disk
-//!                 └─▶ a lock denied ─▶ CannotPrepare        └─▶ stale or too old ─▶ CannotPrepare
+//!                 └─▶ a lock denied ─▶ CannotPrepare        └─▶ stale, too low ─▶ CannotPrepare
 //!   Apply ─▶ versions and log on disk, locks released ─▶ Applied
 //! ```
 //!
@@ -164,7 +164,7 @@ impl Cohort {
         closed
     }
 
-    /// What an earlier life has left.
+    /// What an earlier incarnation has left.
     pub(crate) fn recover_number(&mut self, number: Number, value: u64) {
         match number {
             Number::LogEnd => self.log_end = value,
@@ -181,7 +181,7 @@ impl Cohort {
         let deletions = deletions.min(horizon).max(self.collected);
         self.collected = deletions;
         self.refuse_below(deletions);
-        // The clock of a later life may be behind this one's: what is collected now must not be read then.
+        // The clock of a later incarnation may be behind this one's: what is collected now must not be read then.
         self.history_floor = horizon.max(self.history_floor);
         Number::Collected.put(batch, deletions.bits());
         Number::HistoryFloor.put(batch, self.history_floor.bits());
@@ -216,7 +216,7 @@ impl Cohort {
         self.keep_floor(entry.at, entry.floor, batch);
     }
 
-    /// Versions in between are gone from a log that is taken over: history has a hole below now. Adds that to `batch`.
+    /// The log being taken over no longer holds some versions: records in `batch` that history is incomplete below the present.
     pub(crate) fn has_hole(&mut self, batch: &mut Batch, cx: &mut Context<'_>) {
         // A copy may have brought rows above this clock.
         self.history_floor = cx.timestamp().max(self.history_floor);
@@ -231,7 +231,7 @@ impl Cohort {
         }
     }
 
-    /// The coordinator, another site, takes part in the resolution of the attempt: nothing is done here but by its word.
+    /// The coordinator, another site, takes part in the resolution of the attempt: this cohort acts only on its decision.
     pub(crate) fn bind(&mut self, meta: Meta) {
         self.bound.insert(meta.attempt, meta);
     }
@@ -317,7 +317,7 @@ impl Cohort {
             return Err(Refusal::Locked);
         }
         let read_at = part.writes.iter().map(|(key, _)| self.timestamp_cache.of(key)).max().unwrap_or(Timestamp::ZERO);
-        if read_at >= meta.at && !cx.rules.breaks(Planted::TooOldSkipped) && !part.writes.is_empty() {
+        if read_at >= meta.at && !cx.rules.breaks(Planted::TimestampTooLowSkipped) && !part.writes.is_empty() {
             return Err(Refusal::TimestampTooLow(read_at));
         }
         if locks.has_lost(txn) && !cx.rules.breaks(Planted::SharedLockSkipped) {
@@ -367,7 +367,7 @@ impl Cohort {
         }
     }
 
-    /// This region's coordinator will not commit it by its own vote: whoever keeps its locks for others goes on.
+    /// This region's coordinator will not commit the attempt by its own vote. A carried attempt keeps its locks.
     pub(crate) fn on_unprepare(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         if !self.is_carried(&attempt) {
             self.unprepare(attempt, cx);
@@ -424,8 +424,8 @@ impl Cohort {
 }
 
 impl Cohort {
-    /// Lets go, after recovery, of attempts that this site is prepared for as cohort but that as coordinator it did not
-    /// vote on, voted against, or knows as aborted: the crash came between two writes, and nobody will come back to them.
+    /// Releases, after recovery, attempts for which this site is prepared as cohort but on which, as coordinator, it did not vote, voted no, or knows
+    /// an abort: the site crashed between two writes, and no message about them will come.
     pub(crate) fn drop_orphans(&mut self, near: &NearCohort<'_>, cx: &mut Context<'_>) {
         let orphaned = |entry: &Entry| {
             let own = matches!(entry.stage, Stage::Prepared) && entry.meta.coordinator == cx.me.shard;
@@ -501,7 +501,7 @@ impl Cohort {
     pub(crate) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) -> Option<PreparedHere> {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
-        let timestamps_checked = !cx.rules.breaks(Planted::TooOldSkipped);
+        let timestamps_checked = !cx.rules.breaks(Planted::TimestampTooLowSkipped);
         let entry = self.entries.get_mut(&attempt)?; // else it was given up meanwhile
         let Stage::Validating(validation) = &mut entry.stage else { return None };
         if validation.awaited != Some(token) {
@@ -579,8 +579,8 @@ impl Cohort {
         self.count_as_cohort(near, meta.attempt, cx);
     }
 
-    /// The outcome, as this cohort has worked it out, or as it is told that had asked because its coordinator was silent. It tells that one, which
-    /// may be bound to another outcome: half a transaction would remain if each went by itself.
+    /// The outcome, which this cohort has concluded from votes, or received because it asked while its coordinator was silent. It leaves the outcome
+    /// to the coordinator, which may be bound to another one: if each acted alone, half a transaction could commit.
     pub(crate) fn on_decided_as_cohort(&mut self, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         let coordinator = meta.coordinator_in(cx.me.region);
         let waits = self.entries.contains_key(&meta.attempt) || self.bound.contains_key(&meta.attempt);
@@ -647,7 +647,7 @@ impl Cohort {
 
 impl Cohort {
     /// The attempt has committed: applies it, from what was prepared or from `part`; versions of which deletions are collected are not put any more.
-    /// None if it was applied before, in this life or in an earlier one whose record is gone with it.
+    /// None if it was applied before, in this incarnation or in an earlier one whose record is gone with it.
     pub(crate) fn apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, cx: &mut Context<'_>) -> Option<Applied> {
         let attempt = meta.attempt;
         self.bound.remove(&attempt);

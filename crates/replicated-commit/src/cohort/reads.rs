@@ -62,7 +62,7 @@ impl Cohort {
             return cx.notify(Local::AwaitSettling(from, Note::Read(asked)));
         }
         if !cx.has_copy() || !near.mover.has_rows() {
-            cx.fx.count("read.denied_moved");
+            cx.fx.count("read.denied_no_copy");
             return cx.send(from, Note::Denied { read, denial: Denial::NoCopy });
         }
         let query = query.clone();
@@ -75,7 +75,7 @@ impl Cohort {
     pub(crate) fn serve_read(&mut self, near: &NearCohort<'_>, mut job: ReadJob, cx: &mut Context<'_>) {
         if matches!(job.how, How::Lock | How::At(_)) && (job.epoch != cx.placement.epoch || !near.mover.is_settled(cx)) {
             // It waited while this region stopped: answered now, it would be read above what the region said was read here.
-            return cx.fx.count("read.dropped_moved");
+            return cx.fx.count("read.dropped_stale_configuration");
         }
         job.above = Timestamp::ZERO;
         job.at_timestamp = false;

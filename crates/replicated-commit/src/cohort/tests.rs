@@ -98,7 +98,7 @@ fn what_aborts_leaves_no_lock_and_no_record() {
 fn a_locking_read_is_denied_where_a_writer_is_prepared() {
     let (mut stage, meta) = validating();
     found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
-    let name = crate::message::ReadId { life: ms(0), made: ms(300), of_expected: false };
+    let name = crate::message::ReadId { incarnation: ms(0), made: ms(300), of_expected: false };
     let txn = TxnId { began: ms(300), gateway: R1 };
     let mut read = |how, key: &str| {
         let query = crate::message::Query::Keys(vec![key.into()]);

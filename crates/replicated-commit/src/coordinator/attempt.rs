@@ -108,8 +108,8 @@ impl AttemptState {
         }
     }
 
-    /// As `record` of an earlier life has it; region `own` has no other cohorts than its coordinator if `is_alone`. The commit of a region that
-    /// voted yes is on disk with the first cohort's rows, and others may still wait for it; where it did not, rows come by the log.
+    /// As `record` of an earlier incarnation has it; region `own` has no other cohorts than its coordinator if `is_alone`. The commit of a region
+    /// that voted yes is on disk with the first cohort's rows, and others may still wait for it; where it did not, rows come by the log.
     pub(super) fn recovered(record: VoteRecord, own: RegionId, is_alone: bool, since: Time) -> AttemptState {
         let VoteRecord { meta, vote, decision, acceptor } = record;
         let mut state = AttemptState { vote, acceptor, kept: true, ..AttemptState::new(meta, since) };
@@ -130,7 +130,7 @@ impl AttemptState {
     pub(super) fn put_record(&self, batch: &mut Batch) {
         if self.vote.is_some() || self.kept || self.acceptor.is_bound() {
             let AttemptState { meta, vote, acceptor, .. } = self;
-            // A commit goes on record with its rows, or before other sites hear of it: else the next life finds out.
+            // A commit goes on record with its rows, or before other sites hear of it: else the next incarnation finds out.
             let has_decision = |decision: &Decision| !decision.is_commit() || self.is_resolved() || self.commit_on_record;
             let decision = self.decision().filter(has_decision);
             let record = VoteRecord { meta: meta.clone(), vote: vote.clone(), decision, acceptor: acceptor.clone() };
@@ -189,8 +189,7 @@ impl AttemptState {
         self.acceptor.is_bound() && self.decision().is_none()
     }
 
-    /// True if this region has no part in it any more. A vote whose outcome was only copied stays: whoever asks for it is not to take it for
-    /// a refusal.
+    /// True if this region has no part in it any more. A vote whose outcome was only copied stays, so that nobody takes its absence for a refusal.
     pub(super) fn is_over(&self) -> bool {
         let may_commit = self.has_yes() || self.acceptor.is_bound();
         !may_commit || (self.is_resolved() && self.decision().is_some())
@@ -271,7 +270,7 @@ mod tests {
         assert!(rounds[0] < rounds[1], "{rounds:?}");
     }
 
-    /// What a new life makes of a record.
+    /// What a new incarnation makes of a record.
     fn recovered(vote: Option<Vote>, decision: Option<Decision>, is_bound: bool, is_alone: bool) -> AttemptState {
         let meta = Stage::new(2).meta(R1, 100, &[0, 1]);
         let mut acceptor = Acceptor::default();

@@ -114,7 +114,7 @@ impl Coordinator {
             return cx.send(from, Note::Outranked { attempt, promised });
         }
         let proposal = Proposal { meta, round, decision };
-        // Who knows that it committed need not look.
+        // No need to look if the commit is known.
         let Some(contents) = contents.filter(|_| state.decision().is_none()) else {
             return self.accept_proposal(from, &proposal, cx);
         };
@@ -130,8 +130,8 @@ impl Coordinator {
         self.examine(near, attempt, cx);
     }
 
-    /// Looks whether what is to be committed by assumption had read the newest versions below its timestamp: else whoever refused it, and be it a
-    /// lost region, was right.
+    /// Checks that an attempt which is to be committed by assumption had read the newest versions below its timestamp. If it had not, a region that
+    /// refused it, even a lost one, was right.
     fn examine(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(examination) = self.examinations.0.get_mut(&attempt) else { return };
         let at = examination.proposal.meta.at.previous();
@@ -148,7 +148,7 @@ impl Coordinator {
         examination.awaited = Some(cx.load(Job::Examine(attempt), load));
     }
 
-    /// What is to be committed by assumption had read these rows.
+    /// The rows that the attempt had read are loaded.
     pub(crate) fn on_examined(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
@@ -199,7 +199,7 @@ impl Coordinator {
         }
     }
 
-    /// Says that the attempt must not be committed by assumption, for good.
+    /// Reports that the attempt must never be committed by assumption.
     fn contest(&mut self, from: SiteId, proposal: &Proposal, cx: &mut Context<'_>) {
         let (attempt, region, round) = (proposal.meta.attempt, cx.me.region, proposal.round);
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision().is_none()) else { return };
@@ -209,9 +209,9 @@ impl Coordinator {
         cx.fx.persist(batch).send(from, Promise::Contested { attempt, region, round });
     }
 
-    /// May the attempt, which reads and writes `contents` in this shard, be committed by assumption? Not if it is contested, or this region is
-    /// prepared for an earlier one in its way that may be, too. Later ones are contested from now on, by what is added to `batch`. The leader asks
-    /// again until all of them are over.
+    /// Whether the attempt, which reads and writes `contents` in this shard, may be committed by assumption. It may not if it is contested, or if
+    /// this region is prepared for an earlier conflicting attempt that may commit in the same way. Adds to `batch` that later conflicting ones are
+    /// contested from now on. The leader asks again until all of them have ended.
     fn make_way(&mut self, near: &NearCoordinator<'_>, cx: &Shared, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
         if cx.rules.breaks(Planted::RivalsBothCommit) {
             return Way::Free;
@@ -232,7 +232,7 @@ impl Coordinator {
         if rivals.iter().any(is_open) {
             return Way::Open;
         }
-        // One that is carried here has no state on which to put that it is contested. And what is in force is committed.
+        // A carried attempt has no state that could be marked as contested, and a placement in force has committed.
         let is_foreign = |rival: &Attempt| !attempts.contains_key(rival);
         let in_force = contents.placement().is_some_and(|next| next.epoch <= cx.placement.epoch && next != cx.placement);
         if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {

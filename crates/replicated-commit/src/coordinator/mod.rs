@@ -12,7 +12,7 @@
 //!                                                                   ─▶ regions are lost: a resolution, see `resolving.rs`
 //! ```
 //!
-//! Whoever is asked for a vote asks the others, too, until the outcome is known: one link that is cut must not keep a site in doubt.
+//! A coordinator that is asked for its vote also asks the others until it knows the outcome, so that a single cut link does not keep a site in doubt.
 //!
 //! Invariants: a region has one vote on an attempt, that of the site of the shard which the attempt names; it goes to disk in the step in which
 //! it is cast or becomes final; it is tallied, here as elsewhere, only when it comes back from disk; an attempt with a yes-vote is kept until
@@ -65,7 +65,7 @@ pub(crate) struct Coordinator {
     assumed: BTreeSet<Attempt>,
     /// How many of them have this region's vote.
     voted: usize,
-    /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier life.
+    /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier incarnation.
     closed: Timestamp,
     /// The last attempt that was looked at in the present walk through those that may be forgotten; none before the first.
     walked: Option<Attempt>,
@@ -156,12 +156,12 @@ impl Coordinator {
         }
     }
 
-    /// A life begins, whose clock and those of all lives before have stood at `bound` at the most.
+    /// An incarnation begins, whose clock and those of all incarnations before have stood at `bound` at the most.
     pub(crate) fn begin_above(&mut self, bound: Timestamp) {
         self.closed = bound;
     }
 
-    /// An earlier life has forgotten attempts made at or below `forgotten`.
+    /// An earlier incarnation has forgotten attempts made at or below `forgotten`.
     pub(crate) fn recover_forgotten(&mut self, forgotten: Timestamp) {
         self.forgotten = forgotten;
     }
@@ -204,7 +204,8 @@ impl Coordinator {
         self.attempts.insert(attempt, state);
     }
 
-    /// What is known of `meta`'s attempt, which is a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes once.
+    /// What is known of `meta`'s attempt, which is a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes
+    /// once.
     fn state_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
         let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), cx.now);
         self.state_of(meta, now).stands_in |= is_forgotten;
@@ -219,8 +220,8 @@ impl Coordinator {
         self.attempts.get(attempt).map_or(Regions::NONE, |state| state.presumed_lost.or(state.acceptor.without()))
     }
 
-    /// The gateway of this site concludes that an attempt aborted. Where the coordinator at this site has found that out as well, it has told the
-    /// others.
+    /// The gateway of this site concludes that an attempt aborted. If the coordinator has already concluded the same, it has notified the others
+    /// itself.
     pub(crate) fn on_gateway_aborts(&mut self, meta: &Meta, cx: &mut Context<'_>) {
         let me = cx.me;
         if self.has_aborted(&meta.attempt) {
@@ -258,7 +259,7 @@ impl Coordinator {
     }
 
     /// Has cohorts of this region apply `attempt`, which committed. To one at another site this goes once the outcome is on record here: a later
-    /// life that knew nothing of it could agree that it aborted, and half a transaction would remain.
+    /// incarnation that knew nothing of it could agree that it aborted, and half a transaction would remain.
     fn send_apply(&mut self, attempt: Attempt, parts: Vec<(u16, Option<Part>)>, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get_mut(&attempt) else { return };
         let Some(Decision::Committed { floor }) = state.decision() else { return };
@@ -576,7 +577,7 @@ impl Coordinator {
         let now = cx.now;
         let state = self.state_of(meta, now);
         if is_own && state.acceptor.is_bound() {
-            // Whoever claims an outcome leaves it to this site all the same.
+            // It claims an outcome, and still leaves it to this site.
             state.bound.insert(from);
         }
         match (state.decision(), decision) {
@@ -587,7 +588,7 @@ impl Coordinator {
                 self.distribute(near, attempt, decision, cx);
             }
             (Some(Decision::Aborted), Decision::Aborted) => {
-                // Whoever keeps its locks here may have begun to do so after this site had heard of the outcome.
+                // A cohort may have begun to carry the attempt's locks after this site learnt the outcome.
                 let waits = [(is_own || from == attempt.txn.gateway, from), (has_entry, cx.me)];
                 let told: BTreeSet<SiteId> = waits.into_iter().filter(|(waits, _)| *waits).map(|(_, site)| site).collect();
                 if !told.is_empty() {
@@ -631,7 +632,7 @@ impl Coordinator {
         }
         state.tally.hear_high(voted.coordinator(), *high);
         if region == cx.me.region && !vote.is_yes() {
-            // Only now that the refusal is on disk: a new life that had forgotten it could count a cohort as prepared
+            // Only now that the refusal is on disk: a new incarnation that had forgotten it could count a cohort as prepared
             // that has let go.
             self.have_unprepared(meta, cx);
         }
@@ -672,8 +673,8 @@ impl Coordinator {
     }
 
     /// Where this region holds no copy any more and all others that voted have forgotten the attempt, it asks no more: nobody here waits for
-    /// the outcome, and no log is read here that would tell it. It stays prepared. Whoever has this region's word that it has stopped hears of
-    /// the doubt, and a copy brings the outcome.
+    /// the outcome, and no log is read here that would tell it. It stays prepared. Regions that receive this region's `Stopped` learn of the doubt
+    /// from that, and a copy brings the outcome.
     fn rest_without_copy(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let has_copy = cx.has_copy();
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.is_in_doubt() && !has_copy) else { return };
@@ -687,10 +688,10 @@ impl Coordinator {
         self.unresolved.remove(&attempt);
     }
 
-    /// The votes as far as they are known. A region that has forgotten the attempt, and in whose log it is not, did not
-    /// commit it and never will vote yes: that is known only where its log was read without a gap, so not while rows are copied, nor for what was
-    /// in doubt here before they were. What is prepared still, whoever was copied from was in doubt about as well: no log had dropped it by
-    /// then, and each has been read from its beginning since.
+    /// The votes as far as they are known. A region that has forgotten the attempt, and whose log does not hold it, did not commit it and will never
+    /// vote yes. That follows only if its log was read without a gap: not while rows are being copied, and not for attempts that were in doubt here
+    /// before the copy. If an attempt is still prepared here, the source of the copy was in doubt about it, too: no log had dropped it by then, and
+    /// each log has been read from its beginning since.
     fn tally(&self, near: &NearCoordinator<'_>, state: &AttemptState) -> Tally {
         let mut tally = state.tally.clone();
         state.meta.refuse_for_lost(&mut tally);
@@ -705,8 +706,8 @@ impl Coordinator {
         tally
     }
 
-    /// What is in doubt here of the epochs before `epoch` has its outcome among the rows that were copied, unless it is prepared still: whom they
-    /// were copied from is in doubt as well.
+    /// The copied rows hold the outcome of every attempt of an epoch before `epoch` that is in doubt here, unless the attempt is still prepared: then
+    /// the source of the copy is in doubt about it, too.
     pub(crate) fn settle_copied(&mut self, near: &NearCoordinator<'_>, epoch: u64) {
         work::add(self.attempts.len());
         let in_doubt = |state: &&mut AttemptState| state.is_in_doubt() && state.meta.epoch < epoch;
@@ -971,9 +972,9 @@ impl Coordinator {
         near.cohort.has_entry(&meta.attempt) || others.any(|site| cx.peers.closed(site) < meta.at)
     }
 
-    /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: a
-    /// crash changes nothing of that, as a new life takes no timestamp up to the clock bound on disk. Zero while it does not know yet what it has to
-    /// carry.
+    /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch. This
+    /// survives a crash, since the next incarnation issues no timestamp at or below the clock bound on disk. Zero until the site knows which attempts
+    /// it has to carry.
     pub(crate) fn close(&mut self, near: &NearCoordinator<'_>, own_closed: Timestamp, cx: &Shared) -> Timestamp {
         let closed = own_closed.min(cx.clock.bound());
         let open = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);

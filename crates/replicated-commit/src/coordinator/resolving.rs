@@ -1,15 +1,15 @@
 //! Resolving: a site's part in the [resolution](crate::resolution) of attempts that lost regions may have decided.
 //!
 //! The coordinators of all regions that are not lost take part, voters or not: each of them may have put on record that the attempt
-//! aborted. Any voter leads that is in doubt, or is asked by one that is, and hears all survivors: a link may be cut between two of them. Where
-//! several lead, the first region of the electorate has the shortest wait between two rounds.
+//! aborted. A voter leads if it hears all survivors (a link may be cut between two of them) and is in doubt, or was asked by a region that is. Where
+//! several lead, the first region of the electorate waits shortest between two rounds.
 //!
-//! A gateway of a region that takes part is bound with it, also where it is another site than the coordinator: it tells what it has seen, and
-//! counts votes no more.
+//! The gateway of a region that takes part is bound as well, even if it is a different site from the coordinator: it reports the votes that it has
+//! seen and stops counting.
 //!
-//! On the change that declares it lost a region does not vote: so that change is decided by the others, whatever becomes of its gateway.
-//! Should another change be in doubt, and keep the row that the declaration has to read and write, the operator's word comes before it
-//! ([`Note::Settle`]): that change is resolved in the same way, without the regions that he is about to declare lost.
+//! A region does not vote on the change that declares it lost, so the others can decide that change even if its gateway dies. If another change is in
+//! doubt and holds the lock on the row that the declaration reads and writes, the operator's request resolves that one first ([`Note::Settle`]), in
+//! the same way, without the regions that are about to be declared lost.
 
 use super::Coordinator;
 use crate::config::PAGE_BYTES_MAX;

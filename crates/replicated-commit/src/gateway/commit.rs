@@ -218,7 +218,7 @@ impl Gateway {
         self.send_accepts(txn, cx);
     }
 
-    /// Another attempt, at a timestamp above `above`, which the regions named as too old.
+    /// Makes another attempt, at a timestamp above `above`, up to which the regions refused it.
     fn attempt_again(&mut self, txn: TxnId, above: Timestamp, cx: &mut Context<'_>) {
         let wide = cx.is_wide();
         let made = cx.timestamp();
@@ -388,8 +388,8 @@ impl Gateway {
         }
         let note = match self.ended.get(&attempt) {
             Some(Some(decision)) => Note::Decided { meta, decision: *decision },
-            // Nobody concluded anything here, nor will: a region that has not voted for good votes no. Its coordinator, that is; another
-            // site has no vote to take back.
+            // The gateway has concluded nothing and never will: a region whose vote is not final votes no. That is for its coordinator to do; no
+            // other site has a vote to take back.
             Some(None) if from.shard == meta.coordinator => Note::Withdraw { meta },
             Some(None) | None => Note::Over { attempt },
         };
@@ -560,8 +560,7 @@ impl Gateway {
         self.ended = self.ended.split_off(&Attempt { txn: floor, made: Timestamp::ZERO });
     }
 
-    /// Committed, and waiting to hear that it is applied: tells those that have not confirmed once more. Past the deadline
-    /// the client is told all the same.
+    /// Resends the decision to the regions that have not confirmed that they applied a commit. Past the deadline the client is answered all the same.
     fn confirm_tick(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         let (now, resend_after, deadline) = (cx.now, cx.config.resend_after, cx.config.outcome_deadline);
         let Some(committing) = self.committing(txn) else { return };

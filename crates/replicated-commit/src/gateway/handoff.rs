@@ -15,8 +15,8 @@
 //!
 //! **Once.** A `Handoff` may be lost, doubled, held back, and is said again until answered; its commit must run once. The
 //! gateway that takes it remembers its name until the one that handed it over awaits the end of none as old as that any
-//! more, and takes none older. A life forgets what the one before took; hence a `Handoff` names the life that it is meant
-//! for, and any other life says that it cannot know.
+//! more, and takes none older. An incarnation forgets what the one before took; hence a `Handoff` names the incarnation that it is meant
+//! for, and any other incarnation says that it cannot know.
 //!
 //! Invariants: what was read goes along as versions, so the votes validate it whoever asks for them; a commit that was
 //! handed over is never run by the gateway that handed it over.
@@ -59,8 +59,8 @@ impl Gateway {
         let Wanted { txn, parts, two_rounds } = wanted;
         cx.fx.count("commit.handed_over");
         let trips = self.txns[&txn].trips + 1;
-        let name = HandoffId { gateway: cx.me, life: cx.life, made: cx.timestamp() };
-        let handoff = Handoff { id: name, life: cx.peers.life(to), parts: parts.into_iter().collect(), two_rounds };
+        let name = HandoffId { gateway: cx.me, incarnation: cx.incarnation, made: cx.timestamp() };
+        let handoff = Handoff { id: name, incarnation: cx.peers.incarnation(to), parts: parts.into_iter().collect(), two_rounds };
         let note = Note::Handoff(handoff);
         // Its read locks go: what it read is validated by version.
         self.end(txn, cx);
@@ -70,7 +70,7 @@ impl Gateway {
 
     /// Another gateway hands its commit over.
     pub(crate) fn on_handoff(&mut self, from: SiteId, handoff: Handoff, cx: &mut Context<'_>) {
-        let Handoff { id: name, life, .. } = handoff;
+        let Handoff { id: name, incarnation, .. } = handoff;
         if cx.rules.breaks(Planted::HandoffTakenAgain) && cx.may_begin() {
             return self.take_handoff(handoff, cx);
         }
@@ -84,8 +84,8 @@ impl Gateway {
             return;
         }
         let full = self.taken.len() >= TAKEN_MAX || self.begins_no_more();
-        if life != cx.life || full {
-            // An earlier copy may have been taken by an earlier life.
+        if incarnation != cx.incarnation || full {
+            // An earlier copy may have been taken by an earlier incarnation.
             cx.fx.count("commit.handoff_unknown");
             let why = if full { "is too busy to say" } else { "has just restarted" };
             let error = TxnError::Unknown(format!("the region that was to commit it {why}; check before you repeat it"));

@@ -206,7 +206,7 @@ impl Gateway {
         self.handoffs_tick(cx);
     }
 
-    /// Fails unless a majority of regions has all sites of `shards` alive. A life that has just begun has not heard of all that are: what it
+    /// Fails unless a majority of regions has all sites of `shards` alive. An incarnation that has just begun has not heard of all that are: what it
     /// sends is sent again until they answer.
     fn check_majority(cx: &Shared, shards: &[u16]) -> Result<(), TxnError> {
         if cx.peers.has_just_begun(cx.config.suspect_after.as_micros() / cx.config.tick.as_micros()) {

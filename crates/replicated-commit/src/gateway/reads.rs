@@ -184,7 +184,7 @@ impl Gateway {
 
     /// Sends a read under a new name, so that no answer to an earlier round is taken for one to this.
     fn begin_round(&mut self, pending: PendingRead, cx: &mut Context<'_>) {
-        let read = ReadId { life: cx.life, made: cx.timestamp(), of_expected: false };
+        let read = ReadId { incarnation: cx.incarnation, made: cx.timestamp(), of_expected: false };
         self.reads.insert(read, pending);
         self.request_rows(read, Whom::Missing, cx);
     }

@@ -97,8 +97,8 @@ impl Mover {
         Some(self.enter)
     }
 
-    /// What is here misses commits that no log holds any more: begins to copy. On disk before any cursor that passes over them is,
-    /// so that a crash does not take the copy for a whole one.
+    /// Begins to copy all rows, because this replica misses commits that no log holds any more. That goes to disk before any cursor that skips them,
+    /// so that the copy does not pass for complete after a crash.
     pub(crate) fn copy_anew(&mut self, near: &NearMover<'_>, cx: &mut Context<'_>) -> Option<Regions> {
         self.copied = false;
         self.join = None;
@@ -166,7 +166,7 @@ impl Mover {
         cx.fx.persist(Batch::new()).send(to, page);
     }
 
-    /// A page of rows: what is here already in its range is looked up first.
+    /// Takes a page of rows: loads the rows that are already here in its range first.
     pub(crate) fn on_copied_rows(&mut self, source: SiteId, page: CopyPage, cx: &mut Context<'_>) {
         let Some(join) = &mut self.join else { return };
         if join.source != Some(source) || join.from != page.from {
@@ -181,7 +181,7 @@ impl Mover {
         cx.load(Job::CopiedRows(page), Load::Scan { range, at: Timestamp::MAX, limit: OWN_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
-    /// What was here already in the range of a page: returns what is put there now. Goes on with the next page.
+    /// The rows that were already here in the range of a page: returns the rows to write, and requests the next page.
     pub(crate) fn on_own_rows_loaded(&mut self, mut page: CopyPage, loaded: Loaded, cx: &mut Context<'_>) -> Option<Batch> {
         let Loaded::Rows { rows: own, more } = loaded else { unreachable!("rows were asked for") };
         if let Some(last) = own.last().filter(|_| more) {
@@ -211,7 +211,7 @@ impl Mover {
         Some(batch)
     }
 
-    /// A replica has said what it is in doubt about. If it is the one that the rows were copied from, that was all.
+    /// A replica has listed its attempts in doubt. If it is the source of the copy, the copy is complete.
     pub(crate) fn end_join(&mut self, source: SiteId, cx: &mut Context<'_>) -> Option<Copied> {
         let stop = self.stopped.get(&source.region).filter(|stop| stop.whole && stop.settled > 0)?;
         let Join { epoch, newest, highest, collected, .. } = self.join.take_if(|join| join.whole && join.source == Some(source))?;

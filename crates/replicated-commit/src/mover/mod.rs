@@ -45,13 +45,13 @@ const WAITING_MAX: usize = 8_192;
 
 /// What comes next as a site moves on.
 pub(crate) enum Step {
-    /// A new placement was adopted: what was asked in an epoch before is asked again, and others are asked to stop.
+    /// A new placement was adopted: requests of the previous epoch are sent again, and other regions are asked to stop.
     Adopted,
     /// Those who ask are told that this site has stopped.
     SendStopped,
     /// Enough have stopped, and their logs are here: this site settles.
     Settle,
-    /// What is missing here is in no log any more: all rows are copied.
+    /// No log holds the missing commits any more: all rows are copied.
     CopyAnew,
     /// Nothing for now.
     Wait,
@@ -68,15 +68,15 @@ pub(crate) struct Mover {
     adopted: bool,
     /// What others said for the present epoch.
     stopped: BTreeMap<RegionId, Stop>,
-    /// Who waits to hear that this site has stopped, and from which attempt on what it is in doubt about.
+    /// The sites that wait for this one's `Stopped`, each with the attempt after which its list of doubts begins.
     asking: BTreeMap<SiteId, Option<Attempt>>,
-    /// When this site stopped, in this life.
+    /// When this site stopped, in this incarnation.
     stopped_at: Time,
     /// The log of this site speaks for this epoch and later ones.
     since: u64,
     /// What is to be looked at once settled.
     waiting: Vec<(SiteId, Time, Note)>,
-    /// The logs that may be taken over from wherever they begin: the rows before were copied.
+    /// The logs that may be taken over from wherever they begin, because the rows before that were copied.
     enter: Regions,
     /// A copy on its way here.
     join: Option<Join>,

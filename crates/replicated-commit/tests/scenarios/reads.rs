@@ -127,7 +127,7 @@ fn lives_asking(cluster: &Cluster, site: SiteId) -> BTreeSet<Timestamp> {
         if let Body::Note(Note::Read(Read { read, .. })) = &envelope.body
             && envelope.from == site
         {
-            lives.borrow_mut().insert(read.life);
+            lives.borrow_mut().insert(read.incarnation);
         }
         false
     });

@@ -7,13 +7,13 @@ use super::quorums;
 use crate::{ClientEvent, ClientProgram, Config, Next};
 use rhumb_core::{RegionId, Rng, SiteId, Span, Time};
 use rhumb_quad::quorums::Policy;
-use rhumb_quad::{Admin, Answer, BURDEN_MAX_PERCENT, Burden, Cores, Goal, Leave, Request, Site};
+use rhumb_quad::{Admin, Answer, Cores, Goal, INJECTED_LOAD_MAX_PERCENT, InjectedLoad, Leave, Request, Site};
 use std::collections::BTreeSet;
 
 /// The longest wait between two changes.
 const PAUSE_MAX: Span = Span::from_millis(2_500);
 /// The load on a site, in percent of its capacity: hardly any, as much as it can bear, as much as one can ask for.
-const LOADS: [u64; 3] = [50, 300, BURDEN_MAX_PERCENT];
+const LOADS: [u64; 3] = [50, 300, INJECTED_LOAD_MAX_PERCENT];
 
 /// Asks for a change, waits, asks for another.
 pub(super) struct Operator {
@@ -67,7 +67,7 @@ impl Operator {
             7 => {
                 let percent = *self.rng.pick(&LOADS).expect("there are loads");
                 let span = self.rng.chance(0.7).then(|| Span::from_micros(self.rng.below(2 * PAUSE_MAX.as_micros())));
-                Request::Admin(Admin::Burden(Burden { percent, span }))
+                Request::Admin(Admin::InjectLoad(InjectedLoad { percent, span }))
             }
             _ => Request::Admin(Admin::Change(self.goal(now))),
         }
@@ -112,7 +112,7 @@ impl ClientProgram<Site> for Operator {
         }
         Next::Request(match self.stage {
             Stage::Disturb => self.draw(now),
-            Stage::Relieve => Request::Admin(Admin::Burden(Burden { percent: 0, span: None })),
+            Stage::Relieve => Request::Admin(Admin::InjectLoad(InjectedLoad { percent: 0, span: None })),
             Stage::Restore => Request::Admin(Admin::Change(self.goal(now))),
         })
     }

@@ -9,7 +9,7 @@
 //! their disks; some seconds later an operator declares it lost. Progress is demanded of every other region all the same.
 //!
 //! The seed also decides the shape: three regions or five, one site in each or two, versions kept long or collected
-//! soon, ceilings far ahead of the clock or hardly, a storm of all kinds of faults or many short crashes. Where replicas are
+//! soon, clock bounds far ahead of the clock or hardly, a storm of all kinds of faults or many short crashes. Where replicas are
 //! *placed*, it decides too which regions are active, which passive, and which hold nothing.
 
 pub(crate) mod client;
@@ -53,8 +53,8 @@ const GRACE: Span = Span::from_secs(5);
 const DECLARED_AFTER_MAX: Span = Span::from_secs(6);
 /// How soon versions are collected in the runs that do so.
 const KEEP_VERSIONS_SHORT: Span = Span::from_secs(14);
-/// How far ceilings are ahead in the runs in which they hardly are.
-const CEILING_LEAD_SHORT: Span = Span::from_millis(2);
+/// How far clock bounds are ahead in the runs in which they hardly are.
+const CLOCK_LEAD_SHORT: Span = Span::from_millis(2);
 
 /// Where the replicas are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,8 +88,8 @@ struct Shape {
     collects: bool,
     /// Replicas need not hold the same deletions.
     loses_deletions: bool,
-    /// A site that restarts refuses little besides what it must: its ceiling was hardly ahead of its clock.
-    low_ceilings: bool,
+    /// A site that restarts refuses little besides what it must: its clock bound was hardly ahead of its clock.
+    low_clock_bounds: bool,
     /// Many short crashes instead of a storm.
     flaky: bool,
     /// How long a sync takes.
@@ -124,7 +124,7 @@ impl Scenario for ReplicatedCommit {
             shards: if rng.chance(0.7) { 1 } else { 2 },
             collects: rng.chance(0.3),
             loses_deletions: false,
-            low_ceilings: rng.chance(0.5),
+            low_clock_bounds: rng.chance(0.5),
             flaky: rng.chance(0.3),
             sync: draw_sync(&mut rng),
             is_bulky: workload::is_bulky(seed),
@@ -231,8 +231,8 @@ impl ReplicatedCommit {
             // A region that was away asks for what is forgotten. Without a lost one its votes decide it all the same.
             protocol.refusals_kept = if shape.loses_regions { protocol.refusals_kept } else { 0 };
         }
-        if shape.low_ceilings {
-            protocol.clock_lead = CEILING_LEAD_SHORT;
+        if shape.low_clock_bounds {
+            protocol.clock_lead = CLOCK_LEAD_SHORT;
         }
         let rules = self.rules;
         let placement = shape.placement.clone();

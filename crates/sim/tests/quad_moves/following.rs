@@ -4,7 +4,7 @@ use super::stage::*;
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Span};
-use rhumb_quad::{Admin, Answer, Availability, Burden, Cause, Cores, Epoch, Request, Site};
+use rhumb_quad::{Admin, Answer, Availability, Cause, Cores, Epoch, InjectedLoad, Request, Site};
 use rhumb_sim::{Fault, LinkFaults, Links, Place, World};
 use std::collections::BTreeSet;
 
@@ -79,9 +79,12 @@ fn a_core_that_is_kept_busy_is_slower_and_makes_place_and_is_as_before_once_that
         world.now().since(begun)
     };
     let before = took(&mut world);
-    let absurd = ask(&mut world, A, Request::Admin(Admin::Burden(Burden { percent: 10_001, span: None })));
+    let absurd = ask(&mut world, A, Request::Admin(Admin::InjectLoad(InjectedLoad { percent: 10_001, span: None })));
     assert!(matches!(absurd, Answer::Failed(TxnError::Invalid(_))), "{absurd:?}");
-    assert_eq!(ask(&mut world, A, Request::Admin(Admin::Burden(Burden { percent: 2_000, span: Some(Span::from_secs(22)) }))), Answer::Done);
+    assert_eq!(
+        ask(&mut world, A, Request::Admin(Admin::InjectLoad(InjectedLoad { percent: 2_000, span: Some(Span::from_secs(22)) }))),
+        Answer::Done
+    );
     // It begins at A and reads there, each time 100 ms later; 40 ms of that it waits for B in any case.
     let during = took(&mut world);
     assert!(during.as_micros() >= before.as_micros() + 150_000, "{before:?}, then {during:?}");
@@ -100,14 +103,14 @@ fn what_a_busy_site_holds_is_served_at_once_when_it_is_busy_no_more() {
     let mut world = world_with(4, quorums(&[A, B], &[C, D]), adaptation(None));
     surely(&mut world, A, Some("v"));
     for span in [None, Some(Span::from_secs(1))] {
-        assert_eq!(ask(&mut world, A, Request::Admin(Admin::Burden(Burden { percent: 10_000, span }))), Answer::Done);
+        assert_eq!(ask(&mut world, A, Request::Admin(Admin::InjectLoad(InjectedLoad { percent: 10_000, span }))), Answer::Done);
         let begun: BTreeSet<RequestId> = (0..20).map(|_| world.submit(A, Request::Begin { mode: ReadMode::Locking })).collect();
         let served = |world: &mut World<Site>| world.take_replies().iter().filter(|reply| begun.contains(&reply.id)).count();
         world.run_for(Span::from_millis(900)).expect("nothing goes wrong");
         let early = served(&mut world);
         assert!(early <= 1, "half a second for each: {early}");
         if span.is_none() {
-            world.submit(A, Request::Admin(Admin::Burden(Burden { percent: 0, span })));
+            world.submit(A, Request::Admin(Admin::InjectLoad(InjectedLoad { percent: 0, span })));
         }
         world.run_for(Span::from_secs(1)).expect("nothing goes wrong");
         assert_eq!(early + served(&mut world), begun.len(), "one after the other would take ten seconds");

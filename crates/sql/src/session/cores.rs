@@ -67,9 +67,9 @@ pub async fn alter(keyspaces: &Keyspaces, database: &DatabaseDescriptor, value: 
 async fn change(keyspaces: &Keyspaces, cores: Cores, other: Option<&str>) -> SqlResult<()> {
     let quorums = keyspaces.quorums()?;
     let view = quorums.quorums().await?;
-    let members = view.explanation.sites.iter().filter(|facts| facts.role != Role::Stranger).count();
-    if let Some(flaw) = cores.flaw(members) {
-        return Err(invalid(flaw).with_hint("Write cores = 3, or cores = auto for as many as availability and load ask for."));
+    let members = view.explanation.sites.iter().filter(|facts| facts.role != Role::NonMember).count();
+    if let Some(error) = cores.validation_error(members) {
+        return Err(invalid(error).with_hint("Write cores = 3, or cores = auto for as many as availability and load ask for."));
     }
     let there = view.explanation.cores;
     match other {

@@ -248,7 +248,7 @@ fn what_an_acceptor_has_is_asked_for_and_said_again_in_pages() {
     assert_eq!(told(&said), [(1, PAGE), (PAGE + 1, ALL - PAGE), (ALL, 2)]);
 }
 
-/// A site that crashes while it asks for promises, and then, asking again, hears an answer to its earlier life. Returns it with what it
+/// A site that crashes while it asks for promises, and then, asking again, hears an answer to its earlier incarnation. Returns it with what it
 /// says on that.
 fn hears_a_promise_of_before(mut site: Lone) -> (Lone, Acceptors, Vec<Said>) {
     let before = Acceptors::asked_by(&mut site);
@@ -262,7 +262,7 @@ fn hears_a_promise_of_before(mut site: Lone) -> (Lone, Acceptors, Vec<Said>) {
 }
 
 #[test]
-fn a_promise_to_an_earlier_life_that_asked_after_another_place_does_not_count() {
+fn a_promise_to_an_earlier_incarnation_that_asked_after_another_place_does_not_count() {
     let (mut site, acceptors, said) = hears_a_promise_of_before(site());
     assert!(said.is_empty(), "the entries of the first page would be lost");
     acceptors.first_page(&mut site);

@@ -8,7 +8,7 @@ const STREAM: StreamId = StreamId::new(RegionId(0), 1);
 const OTHER: SiteId = SiteId::new(0, 1);
 
 fn name(number: u64) -> Forwarded {
-    Forwarded { life: Epoch(1), number }
+    Forwarded { incarnation: Epoch(1), number }
 }
 
 fn add(key: u64) -> Transaction {

@@ -48,15 +48,15 @@ pub struct Part {
     pub disk: Disk,
     tick: u64,
     /// Crashes so far.
-    life: u8,
-    /// Entries sealed so far, in all lives.
+    incarnation: u8,
+    /// Entries sealed so far, in all incarnations.
     sealed: u8,
     /// How far each site has come, as it last said.
     progress: BTreeMap<SiteId, u64>,
     witness: Witness,
 }
 
-/// What the properties are told of a life of a site. It changes nothing.
+/// What the properties are told of an incarnation of a site. It changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Witness {
     /// What is covered, and at how many ends of epochs it has been that.
@@ -107,7 +107,7 @@ impl Part {
     /// A new site.
     pub fn new(model: &Streams, region: usize) -> Part {
         let (agreement, disk) = (Agreement::new(STREAM, Part::quorum(model, region)), Disk::default());
-        let mut part = Part { agreement, disk, tick: 0, life: 0, sealed: 0, progress: BTreeMap::new(), witness: Witness::default() };
+        let mut part = Part { agreement, disk, tick: 0, incarnation: 0, sealed: 0, progress: BTreeMap::new(), witness: Witness::default() };
         part.tell(Event::Start, &mut Step::new(model, region, Ended::Two { seals: 0 }));
         part
     }
@@ -261,10 +261,10 @@ impl Part {
         }
     }
 
-    /// The next entry of region 0: what it says differs from life to life.
+    /// The next entry of region 0: what it says differs from incarnation to incarnation.
     fn seal(&mut self, epoch: Epoch) -> Sealed {
         self.sealed = self.sealed.saturating_add(1);
-        let orders = vec![Order { epoch: Epoch(self.life.into()), sequence: Vec::new() }];
+        let orders = vec![Order { epoch: Epoch(self.incarnation.into()), sequence: Vec::new() }];
         Sealed { entry: Entry { author: site(0), epoch, batch: Vec::new(), orders }, forwarded: Vec::new() }
     }
 
@@ -319,7 +319,7 @@ impl Part {
         agreement.resume_oldest(entries.first().map(|(index, ..)| *index));
         entries.into_iter().for_each(|(index, ballot, entry)| agreement.resume_entry(index, ballot, entry));
         self.agreement = agreement;
-        (self.tick, self.life, self.progress, self.witness) = (0, self.life + 1, BTreeMap::new(), Witness::default());
+        (self.tick, self.incarnation, self.progress, self.witness) = (0, self.incarnation + 1, BTreeMap::new(), Witness::default());
         self.tell(Event::Start, step);
     }
 

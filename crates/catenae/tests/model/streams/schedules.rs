@@ -25,10 +25,10 @@ const SETTLE_EVERY: u64 = 3;
 
 enum Event {
     Message(Envelope),
-    /// The first write of that life of a site becomes durable.
+    /// The first write of that incarnation of a site becomes durable.
     Sync {
         at: usize,
-        life: u64,
+        incarnation: u64,
     },
 }
 
@@ -36,7 +36,7 @@ struct World<'a> {
     model: &'a Streams,
     departures: &'a [(usize, Departure)],
     parts: [Part; REGIONS],
-    lives: [u64; REGIONS],
+    incarnations: [u64; REGIONS],
     /// Syncs under way.
     syncs: [usize; REGIONS],
     /// Syncs wait, and nothing reaches or leaves the site, until then.
@@ -70,7 +70,7 @@ impl World<'_> {
             model,
             departures,
             parts: std::array::from_fn(|region| Part::new(model, region)),
-            lives: [0; REGIONS],
+            incarnations: [0; REGIONS],
             syncs: [0; REGIONS],
             stalled: [0; REGIONS],
             isolated: [0; REGIONS],
@@ -137,7 +137,7 @@ impl World<'_> {
                 (Departure::PutOff, Event::Message(_)) => return self.late.push_back((self.tick + PUT_OFF_TICKS, event)),
                 (Departure::PutOff, Event::Sync { at, .. }) => self.stalled[*at] = self.tick + PUT_OFF_TICKS,
                 (Departure::Crash(at), _) => {
-                    (self.lives[at], self.stalled[at], self.syncs[at]) = (self.lives[at] + 1, 0, 0);
+                    (self.incarnations[at], self.stalled[at], self.syncs[at]) = (self.incarnations[at] + 1, 0, 0);
                     self.take(at, Input::Crash);
                 }
                 (Departure::Lose(at), _) => drop(self.lost.get_or_insert(at)),
@@ -158,7 +158,7 @@ impl World<'_> {
                     self.take(to, Input::Message(message));
                 }
             }
-            Event::Sync { at, life } if life == self.lives[at] && self.lost != Some(at) => {
+            Event::Sync { at, incarnation } if incarnation == self.incarnations[at] && self.lost != Some(at) => {
                 if self.stalled[at] > self.tick {
                     return self.late.push_back((self.stalled[at], event));
                 }
@@ -174,10 +174,10 @@ impl World<'_> {
         let taken = self.parts[region].clone().take(self.model, region, ended, input);
         self.parts[region] = taken.part;
         self.queue.extend(taken.sent.into_iter().map(Event::Message));
-        let (at, life) = (region, self.lives[region]);
+        let (at, incarnation) = (region, self.incarnations[region]);
         while self.syncs[region] < self.parts[region].disk.waiting() {
             self.syncs[region] += 1;
-            self.queue.push_back(Event::Sync { at, life });
+            self.queue.push_back(Event::Sync { at, incarnation });
         }
         for found in taken.found {
             if *self.chosen.entry(found.index).or_insert_with(|| found.entry.clone()) != found.entry {

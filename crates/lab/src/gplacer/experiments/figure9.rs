@@ -20,7 +20,7 @@ const CAUSES: [(&str, &str); 4] = [
     ("commit.aborted_stale", "read is old"),
     ("commit.aborted_locked", "locked"),
     ("commit.aborted_lock_lost", "read lock lost"),
-    ("commit.aborted_timestamp_too_low", "timestamp too old"),
+    ("commit.aborted_timestamp_too_low", "timestamp too low"),
 ];
 
 pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {

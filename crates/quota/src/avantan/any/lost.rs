@@ -1,10 +1,9 @@
 //! Lists of Avantan\[\*\] with members that were declared lost.
 //!
-//! A list of which a member was declared lost cannot be asked after there. So `AcceptOk` says how many losses its
-//! sender knows; from then on it goes by no word of these. Once all members that are not lost have said so for all losses that a site
-//! knows, none of them has ended the instance, and each ends it by the list alone: as decided if it leaves the lost members
-//! together with more tokens than they put in, else as dead. What a lost member has is at most what that says
-//! ([`lost`](crate::lost)).
+//! A member that was declared lost cannot be asked about a list. So `AcceptOk` says how many losses its sender knows; from then on the sender ignores
+//! messages of these sites. Once all members that are not lost have sent it for all losses that a site knows, none of them has ended the instance,
+//! and each ends it by the list alone: as decided if it leaves the lost members together with more tokens than they put in, else as dead. What a lost
+//! member has is at most what that says ([`lost`](crate::lost)).
 
 use super::{Accepted, Any, Instance, Out, Role};
 use crate::avantan::{Cause, Purse};
@@ -22,7 +21,7 @@ impl Any {
         Role::Member { accepted_by, waited: 0 }
     }
 
-    /// Sites were declared lost: this site goes by no word of theirs any more.
+    /// Sites were declared lost: this site ignores their messages from now on.
     pub fn lose(&mut self, cluster: &Cluster, purse: &mut dyn Purse, out: &mut Out) {
         self.cluster = cluster.clone();
         let (me, losses) = (cluster.me, cluster.losses());
@@ -54,7 +53,7 @@ impl Any {
         list.members().any(|member| self.cluster.is_lost(member))
     }
 
-    /// True if all members have the list; or, if some are lost, all others have it and go by no word of the lost ones.
+    /// True if all members have the list; or, if some are lost, all others have it and ignore the lost ones.
     pub(super) fn is_complete(&self, list: &List, accepted_by: &Accepted) -> bool {
         let needed = if self.has_lost_members(list) { self.cluster.losses() } else { 0 };
         let mut members = list.members().filter(|member| !self.cluster.is_lost(*member));

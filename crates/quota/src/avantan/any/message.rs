@@ -24,7 +24,7 @@ pub enum Promise {
     ElectionOk { instance: Instance, entry: Entry },
     /// The list, to its members.
     Accept { instance: Instance, list: List },
-    /// The sender has the list, and knows that so many sites are lost: it goes by the word of none of these.
+    /// The sender has the list, and knows that this many sites are lost: it ignores their messages.
     AcceptOk { instance: Instance, losses: u32 },
     /// A member has no list of this instance and will never take one: it is dead.
     Refused { instance: Instance },

@@ -123,7 +123,7 @@ impl Any {
         }
     }
 
-    /// Takes up what an earlier life had on disk. An instance of its own without a list died with it.
+    /// Takes up what an earlier incarnation had on disk. An instance of its own without a list died with it.
     pub fn recover(&mut self, state: State, recent: Recent<Instance>, purse: &mut dyn Purse, out: &mut Out) {
         self.state = state;
         self.recent = recent;

@@ -117,7 +117,7 @@ impl Majority {
         }
     }
 
-    /// Takes up what an earlier life had on disk. A ballot of its own that has proposed nothing died with it.
+    /// Takes up what an earlier incarnation had on disk. A ballot of its own that has proposed nothing died with it.
     pub fn recover(&mut self, state: State, recent: Recent<u64>, purse: &mut dyn Purse, out: &mut Out) {
         self.state = state;
         self.recent = recent;

@@ -1,12 +1,12 @@
-//! Work for others that keeps a site busy: what one loads a site with to see quorums move away from it.
+//! Injected load: work of others that keeps a site busy, so that people can see quorums move away from it.
 //!
-//! A site of 300 % is asked for three times what it can work for, besides what clients of the database ask of it. What follows from
-//! that is made so here. The load that it measures is greater by so much. And it is slower: each transaction that it begins to work for
-//! waits until three times [`BURDEN_SPAN`] have passed, and all that came before it has had its own.
+//! A load of 300 % is three times the site's capacity, on top of the load of its clients. It has two effects: the load that the site measures rises
+//! by that much, and the site gets slower. Each transaction that it begins to work for waits until the ones before it have had their turns, and then
+//! for three times [`INJECTED_LOAD_SPAN`].
 //!
 //! ```text
-//!   first word of a transaction ──▶ held, one behind the other ──▶ served
-//!   every other message ───────────────────────────────────────▶ served at once
+//!   first message of a transaction ──▶ held, one behind the other ──▶ served
+//!   every other message ──────────────────────────────────────────▶ served at once
 //! ```
 //!
 //! To the protocol it looks like a late message, or a lost one where too many are held, or one is held for longer than its gateway or
@@ -15,21 +15,21 @@
 //! Invariant: one timer is under way for the first of those who are held, and it alone counts.
 
 use super::Site;
-use super::config::{BURDEN_MAX_PERCENT, BURDEN_SPAN, BURDEN_SPAN_MAX, HELD_MAX};
+use super::config::{HELD_MAX, INJECTED_LOAD_MAX_PERCENT, INJECTED_LOAD_SPAN, INJECTED_LOAD_SPAN_MAX};
 use super::configuration::Stamped;
 use super::context::{Context, Timer};
 use super::message::Note;
 use super::replica::Replica;
-use super::request::{Answer, Burden, Request};
+use super::request::{Answer, InjectedLoad, Request};
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Body, Input, RequestId};
 use rhumb_core::{Span, Table, TxnId};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// What keeps a site busy.
+/// Delays transactions as if the site worked for others, too.
 #[derive(Default)]
-pub(super) struct Burdened {
+pub(super) struct LoadInjector {
     /// Percent of its capacity.
     percent: u64,
     /// The tick at which it ends, if it does by itself.
@@ -40,7 +40,7 @@ pub(super) struct Burdened {
     turn: u64,
 }
 
-/// The first word of a transaction.
+/// The first message of a transaction.
 struct Held {
     input: Input<Site>,
     /// How long it takes once it is the first.
@@ -59,10 +59,10 @@ impl Held {
     }
 }
 
-impl Burdened {
+impl LoadInjector {
     /// Lists its table.
     pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
-        visit(Table::new("burdened", self.held.len(), HELD_MAX));
+        visit(Table::new("injected_load", self.held.len(), HELD_MAX));
     }
 
     /// Percent of the site's capacity.
@@ -75,9 +75,9 @@ impl Burdened {
         self.held.iter().filter(|held| matches!(held.input, Input::Client { .. })).count()
     }
 
-    pub(super) fn on_burden(&mut self, id: RequestId, Burden { percent, span }: Burden, cx: &mut Context<'_>) {
-        if percent > BURDEN_MAX_PERCENT {
-            let error = format!("a load of {percent} % was asked for; a site can be loaded with 0 to {BURDEN_MAX_PERCENT} %");
+    pub(super) fn on_inject_load(&mut self, id: RequestId, InjectedLoad { percent, span }: InjectedLoad, cx: &mut Context<'_>) {
+        if percent > INJECTED_LOAD_MAX_PERCENT {
+            let error = format!("a load of {percent} % was asked for; a site can be loaded with 0 to {INJECTED_LOAD_MAX_PERCENT} %");
             return cx.refuse(id, TxnError::Invalid(error));
         }
         self.percent = percent;
@@ -135,9 +135,9 @@ impl Burdened {
     }
 
     /// How much longer a transaction takes.
-    fn burden(&self) -> Option<Span> {
+    fn delay(&self) -> Option<Span> {
         let percent = self.percent;
-        (percent > 0).then(|| Span::from_micros(BURDEN_SPAN.as_micros() * percent / 100).min(BURDEN_SPAN_MAX))
+        (percent > 0).then(|| Span::from_micros(INJECTED_LOAD_SPAN.as_micros() * percent / 100).min(INJECTED_LOAD_SPAN_MAX))
     }
 
     /// Holds what a busy site has no time for yet; what it is to serve now is returned.
@@ -153,7 +153,7 @@ impl Burdened {
             Input::Message { body: Body::Note(Stamped { said: Note::Abort { txn }, .. }), .. } => self.drop_held(*txn, cx),
             _ => {}
         }
-        let Some(takes) = self.burden().filter(|_| begins(&input, replica)) else { return Some(input) };
+        let Some(takes) = self.delay().filter(|_| begins(&input, replica)) else { return Some(input) };
         if self.held.len() >= HELD_MAX {
             cx.fx.count("quad.overloaded");
             refuse(&input, cx);
@@ -179,7 +179,7 @@ fn begins(input: &Input<Site>, replica: &Replica) -> bool {
     }
 }
 
-impl fmt::Debug for Burdened {
+impl fmt::Debug for LoadInjector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} %, {} held", self.percent, self.held.len())
     }
@@ -207,16 +207,16 @@ mod tests {
     /// A site that is so busy, and one of its peers.
     struct Busy {
         bench: Bench,
-        burdened: Burdened,
+        injector: LoadInjector,
     }
 
     impl Busy {
         fn new() -> Busy {
-            Busy { bench: Bench::new(2, 2, Config::default()), burdened: Burdened { percent: 100, ..Burdened::default() } }
+            Busy { bench: Bench::new(2, 2, Config::default()), injector: LoadInjector { percent: 100, ..LoadInjector::default() } }
         }
 
         fn hold(&mut self, input: Input<Site>) -> Option<Input<Site>> {
-            self.bench.step(|cx| self.burdened.hold(input, &Replica::default(), cx))
+            self.bench.step(|cx| self.injector.hold(input, &Replica::default(), cx))
         }
 
         /// True if what the peer says is served at once.
@@ -267,12 +267,12 @@ mod tests {
         let mut busy = Busy::new();
         let begin = Input::Client { id: 7, request: Request::Begin { mode: ReadMode::Locking } };
         assert!(!busy.reads(1) && busy.hold(begin).is_none());
-        assert_eq!(busy.burdened.begins(), 1, "a client's transaction is in progress from its first word on");
+        assert_eq!(busy.injector.begins(), 1, "a client's transaction is in progress from its first message on");
         busy.bench.shared.ticks += busy.bench.shared.config.patience_ticks - 1;
         assert!(!busy.reads(2));
         busy.bench.shared.ticks += 1;
         let mut effects = busy.bench.effects();
-        busy.bench.step(|cx| busy.burdened.tick(cx));
+        busy.bench.step(|cx| busy.injector.tick(cx));
         effects.extend(busy.bench.effects());
         let refused = |effect: &Effect<Site>| matches!(effect, Effect::Answer { id: 7, answer: Answer::Failed(TxnError::Unavailable(_)) });
         assert_eq!(effects.iter().filter(|effect| refused(effect)).count(), 1);
@@ -285,7 +285,7 @@ mod tests {
         for n in 1..=3 {
             assert!(!busy.reads(n));
         }
-        busy.bench.step(|cx| busy.burdened.on_burden(1, Burden { percent: 0, span: None }, cx));
+        busy.bench.step(|cx| busy.injector.on_inject_load(1, InjectedLoad { percent: 0, span: None }, cx));
         assert_eq!(busy.served(Vec::new()), [1, 2, 3].map(|n| txn(n, 1)));
     }
 }
