@@ -21,7 +21,7 @@ fn a_process_without_the_secret_neither_ends_a_site_nor_leaves_a_trace() {
     let text = |site: &Value, name: &str| site[name].as_str().expect("text").to_owned();
     let setups = sites.iter().map(|site| Config::load(&PathBuf::from(text(site, "config"))).expect("whole"));
     let setups: Vec<_> = setups.collect();
-    // Region, shard and life of each site heard; how often its stores have synced since is no matter here.
+    // Region, shard and incarnation of each site heard; how often its stores have synced since is no matter here.
     let kept = || -> Vec<Vec<String>> {
         let text = |setup: &Setup| std::fs::read_to_string(setup.data_dir.join("PEERS")).unwrap_or_default();
         let names = |line: &str| line.split(' ').take(3).collect::<Vec<_>>().join(" ");
@@ -38,9 +38,9 @@ fn a_process_without_the_secret_neither_ends_a_site_nor_leaves_a_trace() {
             let mut bytes = [0; GREETING_BYTES];
             stream.read_exact(&mut bytes).expect("it greets");
             let greetings = Greetings { connecting, accepting: Greeting::decode(&bytes).expect("a greeting") };
-            let heard = Progress { life: 12_345, ..Progress::default() };
-            // Of a life that would outlive all, by one that has heard a life of the site that it never had.
-            let hello = Hello { cluster: setup.fingerprint(), site: from, to: setup.site, life: u64::MAX, heard };
+            let heard = Progress { incarnation: 12_345, ..Progress::default() };
+            // Of an incarnation that would outlive all, by one that has heard an incarnation of the site that it never had.
+            let hello = Hello { cluster: setup.fingerprint(), site: from, to: setup.site, incarnation: u64::MAX, heard };
             stream.write_all(&hello.seal(&Secret::of([0; 32]), &greetings, Side::Connecting)).expect("sent");
             assert_eq!(stream.read(&mut [0; 1]).unwrap_or(0), 0, "it is told nothing");
         }

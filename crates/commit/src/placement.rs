@@ -141,7 +141,7 @@ pub struct Change {
     pub passives: Regions,
     /// Where the clients of a region read and commit, if not as near as they can.
     pub coordinators: BTreeMap<RegionId, Coordinators>,
-    /// Regions that never come back as they were: an operator's word, see [`Placement::is_lost`].
+    /// Regions that never come back as they were: an operator declares that, see [`Placement::is_lost`].
     pub lost: Regions,
 }
 

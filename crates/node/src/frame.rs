@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   greeting  magic "RHUMBSIT" · version u16 · nonce, 32 random bytes                                          42 bytes
-//!   hello     cluster u64 · region u16 · shard u16 · the same of whom it is meant for · life u64
-//!             heard: life u64, 4 counts u64 · with a proof, HMAC-SHA256 by the secret of the cluster           96 bytes
+//!   hello     cluster u64 · region u16 · shard u16 · the same of whom it is meant for · incarnation u64
+//!             heard: incarnation u64, 4 counts u64 · with a proof, HMAC-SHA256 by the secret of the cluster    96 bytes
 //!   frame     length u32 · CRC-32 u32 of the body · body = kind u8 · sent u64 · data      length counts the body
 //!   ping      number u64 · 4 counts u64                                                    the pong has the number alone
 //! ```
@@ -14,17 +14,18 @@
 //!
 //! All numbers are little-endian. Decoding is a pure function over bytes: it returns what is there, asks for more, or
 //! says what is wrong; it allocates nothing and panics on no input. A connection that breaks a rule is closed, nothing
-//! else suffers. `life` is the time a site's process began at, so that a connection left over from its life before can be
-//! told from one of now; `heard` is the last life of the other side that this one has heard, and how often its stores had synced; the counts
+//! else suffers. `incarnation` is the time a site's process began at, so that a connection left over from an earlier one can be
+//! told from one of now; `heard` is the last incarnation of the other side that this one has heard, and how often its stores had synced; the counts
 //! of a ping are those of its sender, see [`crate::lives`]. `sent` is the reading of the sender's clock, in microseconds since the Unix epoch.
 
-use crate::lives::{Counts, Life, Progress, STORES};
+use crate::lives::{Counts, IncarnationId, Progress, STORES};
 use crate::secret::{PROOF_BYTES, Secret};
 use rhumb_core::actor::MESSAGE_BYTES_MAX;
 use rhumb_core::{SiteId, Time};
 use thiserror::Error;
 
-/// The longest body of a frame: the kind, the reading of a clock and a message. A longer one is a sign of garbage, and the bound of what a peer can make us keep.
+/// The longest body of a frame: the kind, the reading of a clock and a message. A longer one is a sign of garbage, and the bound of what a peer can
+/// make us keep.
 pub const FRAME_BYTES_MAX: usize = FRAME_BYTES_MIN + MESSAGE_BYTES_MAX;
 /// The version of greeting, hello, frames and everything in them. Sites of different versions refuse each other.
 pub const VERSION: u16 = 15;
@@ -87,9 +88,9 @@ pub struct Hello {
     pub site: SiteId,
     /// Whom it means.
     pub to: SiteId,
-    /// Its life.
-    pub life: Life,
-    /// The last life that it has heard of whom it says this to, and how far that had come; zero if none.
+    /// Its incarnation.
+    pub incarnation: IncarnationId,
+    /// The last incarnation that it has heard of whom it says this to, and how far that had come; zero if none.
     pub heard: Progress,
 }
 
@@ -269,8 +270,8 @@ impl Hello {
         fields[..8].copy_from_slice(&self.cluster.to_le_bytes());
         fields[8..12].copy_from_slice(&site_bytes(self.site));
         fields[12..16].copy_from_slice(&site_bytes(self.to));
-        fields[16..HEARD_AT].copy_from_slice(&self.life.to_le_bytes());
-        put_numbers(&mut fields[HEARD_AT..], std::iter::once(self.heard.life).chain(self.heard.counts));
+        fields[16..HEARD_AT].copy_from_slice(&self.incarnation.to_le_bytes());
+        put_numbers(&mut fields[HEARD_AT..], std::iter::once(self.heard.incarnation).chain(self.heard.counts));
         proof.copy_from_slice(&secret.prove(&greetings.parts(&side.code(), fields)));
         bytes
     }
@@ -285,9 +286,9 @@ impl Hello {
         let mut rest = Reader(&fields);
         let cluster = rest.number();
         let (site, to) = (rest.site(), rest.site());
-        let life = rest.number();
-        let heard = Progress { life: rest.number(), counts: std::array::from_fn(|_| rest.number()) };
-        Ok(Hello { cluster, site, to, life, heard })
+        let incarnation = rest.number();
+        let heard = Progress { incarnation: rest.number(), counts: std::array::from_fn(|_| rest.number()) };
+        Ok(Hello { cluster, site, to, incarnation, heard })
     }
 }
 

@@ -134,7 +134,7 @@ impl Status {
         self.transport.clocks().contradicted()
     }
 
-    /// Waits until every service has recovered what its lives before left on disk.
+    /// Waits until every service has recovered what earlier incarnations left on disk.
     pub async fn recovered(&self) {
         // Cannot fail: this status holds the sender.
         let _ = self.recovering.subscribe().wait_for(|services| *services == 0).await;

@@ -49,7 +49,7 @@ fn count(site: &ToySite, metric: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_life_of_a_site_begins_once_a_majority_confirms_its_clock() {
+async fn the_incarnation_of_a_site_begins_once_a_majority_confirms_its_clock() {
     for years in [1, -1] {
         let (configs, ports) = configure(&["a", "b", "c"], None).await;
         let wrong = SystemClock::ahead(years * YEAR_S);

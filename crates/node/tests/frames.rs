@@ -12,8 +12,13 @@ use rhumb_node::secret::Secret;
 use std::convert::Infallible;
 
 const MESSAGE: Kind = Kind::Message(Service::Commit);
-const HELLO: Hello =
-    Hello { cluster: 7, site: SiteId::new(2, 1), to: SiteId::new(3, 0), life: 99, heard: Progress { life: 98, counts: [1, 2, 3, 4] } };
+const HELLO: Hello = Hello {
+    cluster: 7,
+    site: SiteId::new(2, 1),
+    to: SiteId::new(3, 0),
+    incarnation: 99,
+    heard: Progress { incarnation: 98, counts: [1, 2, 3, 4] },
+};
 const GREETINGS: Greetings =
     Greetings { connecting: Greeting { nonce: [1; NONCE_BYTES] }, accepting: Greeting { nonce: [2; NONCE_BYTES] } };
 const SENT: Time = Time::from_micros(258);

@@ -231,15 +231,15 @@ async fn who_has_the_secret_and_does_not_fit_is_turned_away_and_nothing_else_suf
     echo(&handle, CALIFORNIA, "connected").await;
     let (address, secret) = (configs[0].listen.peer, common::secret(&configs[0]));
     let cluster = common::setup(&configs[0]).fingerprint();
-    // Of an earlier life, so that it never takes the place of the true one.
-    let hello = Hello { cluster, site: VIRGINIA, to: CALIFORNIA, life: 1, heard: Progress::default() };
+    // Of an earlier incarnation, so that it never takes the place of the true one.
+    let hello = Hello { cluster, site: VIRGINIA, to: CALIFORNIA, incarnation: 1, heard: Progress::default() };
     let said = async |hello: Hello| say(address, &secret, &hello, b"").await.len();
-    let heard = Progress { life: 12_345, ..Progress::default() };
+    let heard = Progress { incarnation: 12_345, ..Progress::default() };
 
-    assert_eq!(said(hello).await, 0, "left over from an earlier life");
+    assert_eq!(said(hello).await, 0, "left over from an earlier incarnation");
     assert_eq!(said(Hello { site: CALIFORNIA, ..hello }).await, 0, "ourselves");
     assert_eq!(said(Hello { site: SiteId::new(9, 9), ..hello }).await, 0, "nobody");
-    assert_eq!(said(Hello { to: VIRGINIA, life: u64::MAX, heard, ..hello }).await, 0, "passed on: it was meant for another");
+    assert_eq!(said(Hello { to: VIRGINIA, incarnation: u64::MAX, heard, ..hello }).await, 0, "passed on: it was meant for another");
     assert_eq!(said(Hello { cluster: cluster + 1, ..hello }).await, HELLO_BYTES, "another cluster is told ours, so that it can say so too");
 
     let metrics = sites[0].status().metrics();
@@ -257,14 +257,20 @@ async fn nothing_of_a_stranger_is_believed() {
     let (address, secret) = (configs[0].listen.peer, common::secret(&configs[0]));
     let cluster = common::setup(&configs[0]).fingerprint();
     // By a site of the cluster this would end the one that hears it, and would be written to its disk.
-    let fatal = Hello { cluster, site: VIRGINIA, to: CALIFORNIA, life: u64::MAX, heard: Progress { life: 12_345, ..Progress::default() } };
+    let fatal = Hello {
+        cluster,
+        site: VIRGINIA,
+        to: CALIFORNIA,
+        incarnation: u64::MAX,
+        heard: Progress { incarnation: 12_345, ..Progress::default() },
+    };
     let ping = encode(Kind::Ping, Time::ZERO, |mut bytes| {
         bytes.extend([0; PING_BYTES]);
         Ok::<_, Infallible>(bytes)
     });
     let ping = ping.expect("infallible");
     let peers = configs[0].data_dir.join(PEERS);
-    // Region, shard and life of each site heard; how often its stores have synced since is no matter here.
+    // Region, shard and incarnation of each site heard; how often its stores have synced since is no matter here.
     let noted = || -> Vec<Vec<u64>> {
         let text = std::fs::read_to_string(&peers).expect("it has heard the other");
         text.lines().map(|line| line.split(' ').take(3).map(|word| word.parse().expect("a number")).collect()).collect()
@@ -285,7 +291,7 @@ async fn nothing_of_a_stranger_is_believed() {
     assert_eq!(stream.read(&mut [0; 1]).await.unwrap_or(0), 0);
     // What was true on one connection, again on another.
     let (mut stream, greetings) = greeted(address).await;
-    let proven = Hello { life: before[0][2], heard: Progress::default(), ..fatal }.seal(&secret, &greetings, Side::Connecting);
+    let proven = Hello { incarnation: before[0][2], heard: Progress::default(), ..fatal }.seal(&secret, &greetings, Side::Connecting);
     stream.write_all(&proven).await.expect("sent");
     stream.read_exact(&mut [0; HELLO_BYTES]).await.expect("it was true there");
     drop(stream);
@@ -351,10 +357,10 @@ async fn a_peer_that_sends_garbage_after_its_hello_loses_that_connection_only() 
     let (configs, ports) = configure(&["california", "virginia"], None).await;
     let site = start(&configs[0], ports.into_iter().next().expect("two"), MemoryEngine::new());
     let cluster = common::setup(&configs[0]).fingerprint();
-    let life = common::lives(&configs[1]).now();
+    let incarnation = common::lives(&configs[1]).now();
     let (address, secret) = (configs[0].listen.peer, common::secret(&configs[0]));
-    // A message is looked at once the site's life has begun, alone after a while.
-    until("its life begins", async || site.status().is_recovered()).await;
+    // A message is looked at once the site's incarnation has begun, alone after a while.
+    until("its incarnation begins", async || site.status().is_recovered()).await;
     let mut oversize = u32::MAX.to_le_bytes().to_vec();
     oversize.extend([0; 100]);
     let now = site.status().now();
@@ -364,7 +370,7 @@ async fn a_peer_that_sends_garbage_after_its_hello_loses_that_connection_only() 
     });
     let no_service = encode(Kind::Message(Service::Quotas), now, Ok::<_, Infallible>);
     for garbage in [oversize, vec![1; 100], no_message.expect("infallible"), no_service.expect("infallible")] {
-        let hello = Hello { cluster, site: VIRGINIA, to: CALIFORNIA, life, heard: Progress::default() };
+        let hello = Hello { cluster, site: VIRGINIA, to: CALIFORNIA, incarnation, heard: Progress::default() };
         let said = say(address, &secret, &hello, &garbage).await;
         assert_eq!(said.len(), HELLO_BYTES, "believed, then closed");
     }

@@ -21,7 +21,7 @@ use crate::planted::Planted;
 use crate::world::World;
 use rhumb_core::SiteId;
 use rhumb_core::actor::Actor;
-use rhumb_store::incarnations::{Heard, Incarnations, Life};
+use rhumb_store::incarnations::{Heard, IncarnationId, Incarnations};
 use rhumb_store::{MemoryEngine, Stamp, Store};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -46,13 +46,13 @@ pub(crate) struct Snapshot {
 
 impl Folder {
     /// Begins an incarnation that is called `now`, or by the next name that is free.
-    fn begin(&mut self, now: Life) {
+    fn begin(&mut self, now: IncarnationId) {
         if let Some(stamp) = self.stamp {
             self.incarnations.count((), stamp.syncs);
         }
-        let life = self.incarnations.fresh(now);
-        self.stamp = Some(Stamp { incarnation: life, syncs: 0 });
-        self.incarnations.push(life, iter::once(()));
+        let incarnation = self.incarnations.fresh(now);
+        self.stamp = Some(Stamp { incarnation, syncs: 0 });
+        self.incarnations.push(incarnation, iter::once(()));
         self.heard.values_mut().for_each(|heard| heard.counts = [0]);
     }
 
@@ -65,7 +65,7 @@ impl Folder {
 
     /// How far the site has come.
     fn progress(&self) -> Heard<1> {
-        self.stamp.map_or(Heard::default(), |stamp| Heard { life: stamp.incarnation, counts: [stamp.syncs] })
+        self.stamp.map_or(Heard::default(), |stamp| Heard { incarnation: stamp.incarnation, counts: [stamp.syncs] })
     }
 
     /// What was heard of `peer`.
@@ -106,8 +106,8 @@ impl<A: Actor> World<A> {
             }
         }
         for (site, peer) in [(a, b), (b, a)] {
-            let life = self.site(peer).folder.progress().life;
-            self.site_mut(site).folder.heard.entry(peer).or_default().meet(life);
+            let incarnation = self.site(peer).folder.progress().incarnation;
+            self.site_mut(site).folder.heard.entry(peer).or_default().meet(incarnation);
         }
         let processes = (self.site(a.min(b)).processes, self.site(a.max(b)).processes);
         self.met.insert((a.min(b), a.max(b)), processes);
@@ -156,11 +156,11 @@ impl<A: Actor> World<A> {
         let known = match with {
             Replacement::Older => snapshot.folder.incarnations.clone(),
             Replacement::Empty => Incarnations::default(),
-            Replacement::OlderStore if snapshot.folder.progress().life == self.site(site).folder.progress().life => return,
+            Replacement::OlderStore if snapshot.folder.progress().incarnation == self.site(site).folder.progress().incarnation => return,
             Replacement::OlderStore | Replacement::EmptyStore => self.site(site).folder.incarnations.clone(),
         };
         let is_whole = matches!(with, Replacement::Older | Replacement::Empty);
-        let noted = |peer: &SiteId| known.get(self.site(*peer).folder.heard(site).life).is_none() && self.has_heard_of(*peer, site);
+        let noted = |peer: &SiteId| known.get(self.site(*peer).folder.heard(site).incarnation).is_none() && self.has_heard_of(*peer, site);
         if is_whole && !self.sites_left().filter(|peer| *peer != site).all(|peer| noted(&peer)) {
             return;
         }
@@ -183,6 +183,6 @@ impl<A: Actor> World<A> {
     }
 
     fn has_heard_of(&self, peer: SiteId, site: SiteId) -> bool {
-        self.site(peer).folder.heard(site).life != 0
+        self.site(peer).folder.heard(site).incarnation != 0
     }
 }

@@ -1,6 +1,6 @@
 //! The incarnations of a site, as its data folder lists them, and the rules by which a folder is found not to be what the site left.
 //!
-//! An incarnation ("life") begins when a process does, and is named by its instant. Of each the list knows which stores it wrote, and how
+//! An incarnation begins when a process does, and is named by its instant. Of each the list knows which stores it wrote, and how
 //! often each had synced at its end: unknown while it runs; whoever starts the site again after it died enters what the stores show.
 //! Others remember the latest incarnation that they heard, and how far its stores had come ([`Heard`]).
 //!
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// An incarnation: the microsecond since the Unix epoch at which its process began. Zero stands for none.
-pub type Life = u64;
+pub type IncarnationId = u64;
 
 /// So many incarnations are remembered, the latest ones.
 pub const INCARNATIONS_MAX: usize = 65_536;
@@ -22,8 +22,8 @@ pub const INCARNATIONS_MAX: usize = 65_536;
 /// An incarnation of a site whose stores are named by `S`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incarnation<S: Ord> {
-    /// What it is called.
-    pub life: Life,
+    /// Its name.
+    pub id: IncarnationId,
     /// The stores that it wrote, and how often each had synced at its end, as far as that is known.
     pub stores: BTreeMap<S, Option<u64>>,
 }
@@ -55,7 +55,7 @@ pub enum Flaw {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed<S> {
     /// The whole incarnation.
-    Life,
+    Incarnation,
     /// Some syncs of it.
     Syncs {
         /// Of which store.
@@ -71,23 +71,23 @@ pub enum Missed<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heard<const STORES: usize> {
     /// Its incarnation.
-    pub life: Life,
+    pub incarnation: IncarnationId,
     /// How often its stores have synced in that.
     pub counts: [u64; STORES],
 }
 
 impl<const STORES: usize> Default for Heard<STORES> {
     fn default() -> Heard<STORES> {
-        Heard { life: 0, counts: [0; STORES] }
+        Heard { incarnation: 0, counts: [0; STORES] }
     }
 }
 
 impl<const STORES: usize> Heard<STORES> {
-    /// The site is met in `life`. True if that is another one than before, which has to be on disk before anything is taken from it.
-    pub fn meet(&mut self, life: Life) -> bool {
-        let is_other = self.life != life;
+    /// The site is met in `incarnation`. True if that is another one than before, which has to be on disk before anything is taken from it.
+    pub fn meet(&mut self, incarnation: IncarnationId) -> bool {
+        let is_other = self.incarnation != incarnation;
         if is_other {
-            *self = Heard { life, counts: [0; STORES] };
+            *self = Heard { incarnation, counts: [0; STORES] };
         }
         is_other
     }
@@ -95,7 +95,7 @@ impl<const STORES: usize> Heard<STORES> {
     /// Remembers what the site `said` of the incarnation that it was met in. True if that is more than before.
     pub fn hear(&mut self, said: &Heard<STORES>) -> bool {
         let before = *self;
-        if said.life == self.life {
+        if said.incarnation == self.incarnation {
             self.counts = std::array::from_fn(|store| before.counts[store].max(said.counts[store]));
         }
         *self != before
@@ -120,14 +120,14 @@ impl<S: Copy + Debug + Ord> Incarnations<S> {
     }
 
     /// Adds an incarnation, which writes these stores. The oldest goes once there are more than [`INCARNATIONS_MAX`].
-    pub fn push(&mut self, life: Life, stores: impl Iterator<Item = S>) {
-        self.0.push(Incarnation { life, stores: stores.map(|store| (store, None)).collect() });
+    pub fn push(&mut self, id: IncarnationId, stores: impl Iterator<Item = S>) {
+        self.0.push(Incarnation { id, stores: stores.map(|store| (store, None)).collect() });
         self.0.drain(..self.0.len().saturating_sub(INCARNATIONS_MAX));
     }
 
-    /// The incarnation called `life`.
-    pub fn get(&self, life: Life) -> Option<&Incarnation<S>> {
-        self.0.iter().rev().find(|incarnation| incarnation.life == life)
+    /// The incarnation of this name.
+    pub fn get(&self, id: IncarnationId) -> Option<&Incarnation<S>> {
+        self.0.iter().rev().find(|incarnation| incarnation.id == id)
     }
 
     /// The latest incarnation.
@@ -149,14 +149,14 @@ impl<S: Copy + Debug + Ord> Incarnations<S> {
 
     /// The name of an incarnation that begins at `now`. It comes after all others, also where the clock was set back: of two connections of a
     /// site peers keep the one of the later incarnation.
-    pub fn fresh(&self, now: Life) -> Life {
-        let last = self.0.iter().map(|incarnation| incarnation.life).max().unwrap_or(0);
+    pub fn fresh(&self, now: IncarnationId) -> IncarnationId {
+        let last = self.0.iter().map(|incarnation| incarnation.id).max().unwrap_or(0);
         now.max(last + 1)
     }
 
     /// Checks that `store`, which shows `stamp`, is what the list says that the site wrote there last. `resumed` is an incarnation whose
     /// start was interrupted, and that nobody was told of.
-    pub fn check_store(&self, store: S, stamp: Option<Stamp>, resumed: Option<Life>) -> Result<(), Flaw> {
+    pub fn check_store(&self, store: S, stamp: Option<Stamp>, resumed: Option<IncarnationId>) -> Result<(), Flaw> {
         let begun = |stamp: Stamp| resumed == Some(stamp.incarnation);
         match (self.last_of(store), stamp) {
             (_, Some(stamp)) if begun(stamp) => Ok(()),
@@ -165,8 +165,8 @@ impl<S: Copy + Debug + Ord> Incarnations<S> {
             (None, Some(found)) => Err(Flaw::Unlisted { found }),
             (Some(last), Some(found)) => {
                 let count = last.stores[&store];
-                let is_same = last.life == found.incarnation && count.is_none_or(|count| count == found.syncs);
-                let expected = Stamp { incarnation: last.life, syncs: count.unwrap_or(found.syncs) };
+                let is_same = last.id == found.incarnation && count.is_none_or(|count| count == found.syncs);
+                let expected = Stamp { incarnation: last.id, syncs: count.unwrap_or(found.syncs) };
                 if is_same { Ok(()) } else { Err(Flaw::Older { found, expected }) }
             }
         }
@@ -180,13 +180,13 @@ impl<S: Copy + Debug + Ord> Incarnations<S> {
         now: &Heard<STORES>,
         stores: [S; STORES],
     ) -> Result<(), Missed<S>> {
-        let Heard { life, counts } = *heard;
-        if life == 0 {
+        let Heard { incarnation, counts } = *heard;
+        if incarnation == 0 {
             return Ok(());
         }
-        let Some(incarnation) = self.get(life) else { return Err(Missed::Life) };
-        let known = |index: usize| match incarnation.stores.get(&stores[index]) {
-            _ if life == now.life => now.counts[index],
+        let Some(listed) = self.get(incarnation) else { return Err(Missed::Incarnation) };
+        let known = |index: usize| match listed.stores.get(&stores[index]) {
+            _ if incarnation == now.incarnation => now.counts[index],
             Some(count) => count.unwrap_or(u64::MAX),
             None => 0,
         };
@@ -233,13 +233,13 @@ mod tests {
 
     #[test]
     fn a_list_knows_all_that_was_heard() {
-        let (list, now) = (two(), Heard { life: 20, counts: [3] });
-        let check = |life, count| list.check_heard(&Heard { life, counts: [count] }, &now, [STORE]);
+        let (list, now) = (two(), Heard { incarnation: 20, counts: [3] });
+        let check = |incarnation, count| list.check_heard(&Heard { incarnation, counts: [count] }, &now, [STORE]);
         assert_eq!(check(0, 0), Ok(()));
         assert_eq!((check(10, 5), check(20, 3)), (Ok(()), Ok(())));
         assert_eq!(check(10, 6), Err(Missed::Syncs { store: STORE, there: 6, here: 5 }));
         assert_eq!(check(20, 4), Err(Missed::Syncs { store: STORE, there: 4, here: 3 }));
-        assert_eq!(check(15, 0), Err(Missed::Life));
+        assert_eq!(check(15, 0), Err(Missed::Incarnation));
         assert_eq!(list.fresh(20), 21);
     }
 
@@ -251,11 +251,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_heard_grows_within_a_life_and_begins_anew_with_the_next() {
+    fn what_is_heard_grows_within_an_incarnation_and_begins_anew_with_the_next() {
         let mut heard = Heard::<2>::default();
         assert!(heard.meet(10) && !heard.meet(10));
-        assert!(heard.hear(&Heard { life: 10, counts: [3, 1] }));
-        assert!(!heard.hear(&Heard { life: 10, counts: [2, 1] }) && !heard.hear(&Heard { life: 9, counts: [9, 9] }));
+        assert!(heard.hear(&Heard { incarnation: 10, counts: [3, 1] }));
+        assert!(!heard.hear(&Heard { incarnation: 10, counts: [2, 1] }) && !heard.hear(&Heard { incarnation: 9, counts: [9, 9] }));
         assert_eq!(heard.counts, [3, 1]);
         assert!(heard.meet(20));
         assert_eq!(heard.counts, [0, 0]);

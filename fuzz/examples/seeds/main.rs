@@ -31,8 +31,8 @@ fn main() {
     if seeds().exists() {
         fs::remove_dir_all(seeds()).expect("the seeds before these can be removed");
     }
-    let heard = Progress { life: 8, counts: [1, 2, 3, 4] };
-    let hello = Hello { cluster: 7, site: SiteId::new(3, 1), to: SiteId::new(0, 0), life: 9, heard };
+    let heard = Progress { incarnation: 8, counts: [1, 2, 3, 4] };
+    let hello = Hello { cluster: 7, site: SiteId::new(3, 1), to: SiteId::new(0, 0), incarnation: 9, heard };
     let greetings = Greetings { connecting: Greeting { nonce: [1; NONCE_BYTES] }, accepting: Greeting { nonce: [0; NONCE_BYTES] } };
     let hello = hello.seal(&Secret::of([0; 32]), &greetings, Side::Connecting);
     write("hello", "hello", &[&greetings.connecting.encode()[..], &hello].concat());

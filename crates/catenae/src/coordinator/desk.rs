@@ -137,12 +137,12 @@ impl Desk {
         self.queue.is_full()
     }
 
-    /// True if a client, or a read, waits for an epoch that is sealed.
+    /// True if `epoch` is sealed here and not known to be chosen, and a transaction or a read waits for that.
     pub(super) fn is_waited_for(&self, epoch: Epoch) -> bool {
         self.sealed.get(&epoch).is_some_and(Sealed::is_waited_for)
     }
 
-    /// True if what is forwarded to be sealed up to epoch `until` may be, and there is room for it. The stream covers `covered`.
+    /// True if a transaction that is forwarded to be sealed by epoch `until` can still be, and there is room for it. The stream covers `covered`.
     pub(crate) fn takes_forwarded(&self, until: Epoch, covered: Epoch) -> bool {
         until > self.epoch.max(covered) && until > self.resumed.plus(FORWARD_EPOCHS_MAX) && !self.is_full()
     }

@@ -32,29 +32,29 @@ pub fn write(history: &History, folder: &Path) -> io::Result<()> {
     replace_file(folder, FILE, &text)
 }
 
-fn line(Incarnation { life, stores }: &Incarnation<Service>) -> String {
+fn line(Incarnation { id, stores }: &Incarnation<Service>) -> String {
     let count = |(store, syncs): (&Service, &Option<u64>)| match syncs {
         Some(syncs) => format!(" {}={syncs}", store.name()),
         None => format!(" {}=?", store.name()),
     };
-    format!("{life}{}\n", stores.iter().map(count).collect::<String>())
+    format!("{id}{}\n", stores.iter().map(count).collect::<String>())
 }
 
 fn parse(line: &str) -> Option<Incarnation<Service>> {
     let mut words = line.split(' ');
-    let life = words.next()?.parse().ok()?;
+    let id = words.next()?.parse().ok()?;
     let stores = words.map(|word| {
         let (name, count) = word.split_once('=')?;
         let store = Service::ALL.into_iter().find(|service| service.name() == name)?;
         Some((store, if count == "?" { None } else { Some(count.parse().ok()?) }))
     });
-    Some(Incarnation { life, stores: stores.collect::<Option<_>>()? })
+    Some(Incarnation { id, stores: stores.collect::<Option<_>>()? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lives::Life;
+    use crate::lives::IncarnationId;
     use rhumb_store::incarnations::INCARNATIONS_MAX;
     use std::fs;
 
@@ -69,11 +69,11 @@ mod tests {
         write(&history, folder.path()).expect("written");
         assert_eq!(fs::read_to_string(folder.path().join(FILE)).expect("text"), "7 commit=5 quotas=?\n8 commit=?\n");
         assert_eq!(read(folder.path()).expect("readable"), history);
-        assert_eq!(history.last_of(Service::Quotas).map(|incarnation| incarnation.life), Some(7));
+        assert_eq!(history.last_of(Service::Quotas).map(|incarnation| incarnation.id), Some(7));
         assert_eq!(history.last_of(Service::Quad), None);
 
-        (10..10 + INCARNATIONS_MAX as Life - 1).for_each(|life| history.push(life, std::iter::empty()));
-        let oldest = history.iter().next().map(|incarnation| incarnation.life);
+        (10..10 + INCARNATIONS_MAX as IncarnationId - 1).for_each(|incarnation| history.push(incarnation, std::iter::empty()));
+        let oldest = history.iter().next().map(|incarnation| incarnation.id);
         assert_eq!((history.iter().count(), history.get(7), oldest), (INCARNATIONS_MAX, None, Some(8)));
     }
 }

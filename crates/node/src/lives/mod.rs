@@ -1,7 +1,7 @@
 //! The incarnations of sites: a site that lost its data folder or a part of it, or was given a copy, is found out.
 //!
 //! A site that has forgotten what it promised breaks the promise: it votes twice, gives away a quota's tokens again, or says of rows
-//! that it lacks that there are none. Nothing in a store alone tells so. An incarnation ("life") begins when a process does, and is
+//! that it lacks that there are none. Nothing in a store alone tells so. An incarnation begins when a process does, and is
 //! named by its instant. Each store holds the incarnation that writes it and how often it has synced in that (its
 //! [stamp](rhumb_store::Stamp)); beside the stores there are three files:
 //!
@@ -16,13 +16,13 @@
 //!           ▶ each store stamped ▶ the incarnation is added to INCARNATIONS ▶ peers are told
 //!   stop    stores closed ▶ last counts noted in INCARNATIONS ▶ RUNNING removed
 //!
-//!   site                                             peer
-//!     ├── hello: my life, the last that I heard of you ─▶│ do I know that one, and as many syncs? else I stop
-//!     │◀─ hello: my life, the last that I heard of you ──┤
-//!     │ do I know that one, and as many syncs? else stop │
-//!     │ notes the peer's life                            │
-//!     ├── the first frame ──────────────────────────────▶│ notes the site's life, takes the frame
-//!     ├── ping: how often my stores have synced ────────▶│ remembers that, on disk soon
+//!   site                                                    peer
+//!     ├── hello: my incarnation, the last that I heard of you ─▶│ do I know that one, and as many syncs? else I stop
+//!     │◀─ hello: my incarnation, the last that I heard of you ──┤
+//!     │ do I know that one, and as many syncs? else stop        │
+//!     │ notes the peer's incarnation                            │
+//!     ├── the first frame ─────────────────────────────────────▶│ notes the site's incarnation, takes the frame
+//!     ├── ping: how often my stores have synced ───────────────▶│ remembers that, on disk soon
 //! ```
 //!
 //! Invariants: an incarnation is in all stores and in the list before it is told to anybody, and a count is on disk before it is told;
@@ -57,7 +57,7 @@ const PEERS_WORDS: usize = 3 + STORES;
 /// The stores that a site may have.
 pub const STORES: usize = Service::ALL.len();
 
-pub use rhumb_store::incarnations::Life;
+pub use rhumb_store::incarnations::IncarnationId;
 
 /// How often each store has synced in an incarnation, in the order of [`Service::ALL`].
 pub type Counts = [u64; STORES];
@@ -78,7 +78,7 @@ pub struct Past<'a> {
 pub struct Lives {
     folder: PathBuf,
     history: History,
-    life: Life,
+    incarnation: IncarnationId,
     /// The stores of this incarnation.
     stores: Vec<(Service, Syncs)>,
     /// What was heard of each other site.
@@ -116,7 +116,8 @@ impl<'a> Past<'a> {
         let folder = self.folder;
         let failed = |name: &str| io_error(folder.join(name));
         // What a start that was interrupted has begun and nobody was told of is gone on with.
-        let resumed = self.running.as_ref().map(|running| running.life).filter(|life| self.history.get(*life).is_none());
+        let resumed =
+            self.running.as_ref().map(|running| running.incarnation).filter(|incarnation| self.history.get(*incarnation).is_none());
         let unfinished = self.history.last().is_some_and(|last| last.stores.values().any(Option::is_none));
         if unfinished && self.running.is_none() {
             return Err(LivesError::Torn { path: folder.join(running::FILE) });
@@ -133,20 +134,23 @@ impl<'a> Past<'a> {
             }
         }
         history::write(&self.history, folder).map_err(failed(history::FILE))?;
-        let life = resumed.unwrap_or_else(|| self.fresh());
-        Running::write(folder, life, stores.iter().map(|(store, engine)| (*store, engine.files()))).map_err(failed(running::FILE))?;
+        let incarnation = resumed.unwrap_or_else(|| self.fresh());
+        Running::write(folder, incarnation, stores.iter().map(|(store, engine)| (*store, engine.files())))
+            .map_err(failed(running::FILE))?;
         for (_, engine) in stores {
-            engine.begin(life).map_err(|error| LivesError::Io { path: engine.files().to_owned(), source: io::Error::other(error) })?;
+            engine
+                .begin(incarnation)
+                .map_err(|error| LivesError::Io { path: engine.files().to_owned(), source: io::Error::other(error) })?;
         }
-        self.history.push(life, stores.iter().map(|(store, _)| *store));
+        self.history.push(incarnation, stores.iter().map(|(store, _)| *store));
         history::write(&self.history, folder).map_err(failed(history::FILE))?;
         let stores = stores.iter().map(|(store, engine)| (*store, engine.syncs())).collect();
         let (heard, heard_more) = (Mutex::new(self.heard), AtomicBool::new(false));
-        Ok(Lives { folder: folder.to_owned(), history: self.history, life, stores, heard, heard_more })
+        Ok(Lives { folder: folder.to_owned(), history: self.history, incarnation, stores, heard, heard_more })
     }
 
     /// Whether a store shows what the list says that the site wrote there last.
-    fn check_store(&self, store: Service, stamp: Option<Stamp>, resumed: Option<Life>, files: &Path) -> Result<(), LivesError> {
+    fn check_store(&self, store: Service, stamp: Option<Stamp>, resumed: Option<IncarnationId>, files: &Path) -> Result<(), LivesError> {
         let folder = files.parent().unwrap_or(files).to_owned();
         self.history.check_store(store, stamp, resumed).map_err(|flaw| match flaw {
             Flaw::Missing => LivesError::Missing { folder },
@@ -159,8 +163,8 @@ impl<'a> Past<'a> {
     }
 
     /// The name of an incarnation that begins now: it comes after all others, also where the clock was set back.
-    fn fresh(&self) -> Life {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as Life;
+    fn fresh(&self) -> IncarnationId {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as IncarnationId;
         self.history.fresh(now)
     }
 }
@@ -172,8 +176,8 @@ impl Lives {
     }
 
     /// The incarnation of now.
-    pub fn now(&self) -> Life {
-        self.life
+    pub fn now(&self) -> IncarnationId {
+        self.incarnation
     }
 
     /// How often its stores have synced in it, as far as that is on disk.
@@ -188,12 +192,12 @@ impl Lives {
 
     /// Checks that this folder knows what a peer called `name` has heard of this site. If not: why the site must stop.
     pub fn check(&self, name: &str, heard: &Progress) -> Result<(), String> {
-        let began = UNIX_EPOCH + Duration::from_micros(heard.life);
+        let began = UNIX_EPOCH + Duration::from_micros(heard.incarnation);
         let ago = SystemTime::now().duration_since(began).unwrap_or_default().as_secs();
-        let now = Progress { life: self.life, counts: self.counts() };
+        let now = Progress { incarnation: self.incarnation, counts: self.counts() };
         let missed = match self.history.check_heard(heard, &now, Service::ALL) {
             Ok(()) => return Ok(()),
-            Err(Missed::Life) => "of which the folder knows nothing".to_owned(),
+            Err(Missed::Incarnation) => "of which the folder knows nothing".to_owned(),
             Err(Missed::Syncs { store, there, here }) => {
                 format!("after {there} syncs of {}, of which the folder has {here}", store.name())
             }
@@ -205,10 +209,10 @@ impl Lives {
         ))
     }
 
-    /// Notes on disk that `peer` was heard in `life`. Blocks.
-    pub fn note(&self, peer: SiteId, life: Life) -> Result<(), LivesError> {
+    /// Notes on disk that `peer` was heard in `incarnation`. Blocks.
+    pub fn note(&self, peer: SiteId, incarnation: IncarnationId) -> Result<(), LivesError> {
         let mut heard = self.lock();
-        if heard.entry(peer).or_default().meet(life) { self.write_peers(&heard) } else { Ok(()) }
+        if heard.entry(peer).or_default().meet(incarnation) { self.write_peers(&heard) } else { Ok(()) }
     }
 
     /// Remembers what `peer` says of the incarnation that is noted.
@@ -239,8 +243,9 @@ impl Lives {
 
     fn write_peers(&self, heard: &BTreeMap<SiteId, Progress>) -> Result<(), LivesError> {
         let counts = |counts: &Counts| counts.map(|count| count.to_string()).join(" ");
-        let line =
-            |(peer, said): (&SiteId, &Progress)| format!("{} {} {} {}\n", peer.region.0, peer.shard, said.life, counts(&said.counts));
+        let line = |(peer, said): (&SiteId, &Progress)| {
+            format!("{} {} {} {}\n", peer.region.0, peer.shard, said.incarnation, counts(&said.counts))
+        };
         let text: String = heard.iter().map(line).collect();
         replace_file(&self.folder, PEERS, &text).map_err(io_error(self.folder.join(PEERS)))
     }
@@ -270,9 +275,9 @@ fn read_lines<T>(folder: &Path, name: &str, line: impl Fn(&str) -> Option<T>) ->
 
 fn read_peer(line: &str) -> Option<(SiteId, Progress)> {
     let words: Vec<u64> = line.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
-    let [region, shard, life, counts @ ..] = <[u64; PEERS_WORDS]>::try_from(words).ok()?;
+    let [region, shard, incarnation, counts @ ..] = <[u64; PEERS_WORDS]>::try_from(words).ok()?;
     let peer = SiteId { region: RegionId(region.try_into().ok()?), shard: shard.try_into().ok()? };
-    Some((peer, Progress { life, counts }))
+    Some((peer, Progress { incarnation, counts }))
 }
 
 #[cfg(test)]

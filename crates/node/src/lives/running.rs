@@ -12,7 +12,7 @@
 //! it died, is found out without asking anybody. Where the file system notes no births the inode's number stands for it. A snapshot of
 //! the whole disk has the same births: that is for the peers to find out.
 
-use super::Life;
+use super::IncarnationId;
 use crate::frame::Service;
 use rhumb_store::{remove_file, replace_file_naming_itself};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ type Birth = String;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
     /// The incarnation that runs, or ran when it died.
-    pub life: Life,
+    pub incarnation: IncarnationId,
     /// The birth of the file itself, and of the folders of stores, by name.
     births: BTreeMap<String, Birth>,
 }
@@ -45,17 +45,19 @@ impl Running {
         if births.is_empty() && !folder.join(FILE).exists() {
             return Ok(None);
         }
-        let life = births.remove(INCARNATION).and_then(|life| life.parse().ok());
+        let incarnation = births.remove(INCARNATION).and_then(|incarnation| incarnation.parse().ok());
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "it names no incarnation");
-        Ok(Some(Running { life: life.ok_or_else(damaged)?, births }))
+        Ok(Some(Running { incarnation: incarnation.ok_or_else(damaged)?, births }))
     }
 
-    /// Leaves the mark of `life`, which writes the stores whose files are in these folders. It is on disk when this returns.
-    pub fn write<'a>(folder: &Path, life: Life, stores: impl Iterator<Item = (Service, &'a Path)>) -> io::Result<()> {
+    /// Leaves the mark of `incarnation`, which writes the stores whose files are in these folders. It is on disk when this returns.
+    pub fn write<'a>(folder: &Path, incarnation: IncarnationId, stores: impl Iterator<Item = (Service, &'a Path)>) -> io::Result<()> {
         let line = |name: &str, birth: &str| format!("{name} {birth}\n");
         let stores = stores.map(|(store, files)| Ok(line(store.name(), &birth(&fs::metadata(files)?))));
         let stores: String = stores.collect::<io::Result<_>>()?;
-        replace_file_naming_itself(folder, FILE, |own| [line(INCARNATION, &life.to_string()), line(FILE, &birth(own)), stores].concat())
+        replace_file_naming_itself(folder, FILE, |own| {
+            [line(INCARNATION, &incarnation.to_string()), line(FILE, &birth(own)), stores].concat()
+        })
     }
 
     /// Whether the mark is one of a copy, of itself or of a store's files.
@@ -103,7 +105,7 @@ mod tests {
         fs::create_dir(&files).expect("made");
         Running::write(at, 7, [(Service::Commit, files.as_path())].into_iter()).expect("written");
         let running = Running::read(at).expect("readable").expect("there");
-        assert_eq!(running.life, 7);
+        assert_eq!(running.incarnation, 7);
         assert_eq!(
             (running.is_copied(at).expect("there"), running.is_copied_store(Service::Commit, &files).expect("there")),
             (false, false)

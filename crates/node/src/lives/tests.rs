@@ -43,7 +43,7 @@ impl Running {
 
     /// What it tells others.
     fn progress(&self) -> Progress {
-        Progress { life: self.lives.now(), counts: self.lives.counts() }
+        Progress { incarnation: self.lives.now(), counts: self.lives.counts() }
     }
 
     fn stops(self) {
@@ -114,9 +114,9 @@ fn a_folder_knows_all_incarnations_that_began_with_it_and_what_was_heard_of_each
     first.lives.note(PEER, 7).expect("noted");
     first.lives.note(SiteId::new(2, 3), 8).expect("noted");
     first.lives.note(PEER, 9).expect("noted");
-    first.lives.hear(PEER, &Progress { life: 9, counts: [3, 0, 5, 0] });
-    first.lives.hear(PEER, &Progress { life: 9, counts: [1, 4, 5, 0] });
-    first.lives.hear(PEER, &Progress { life: 7, counts: [9, 9, 9, 9] });
+    first.lives.hear(PEER, &Progress { incarnation: 9, counts: [3, 0, 5, 0] });
+    first.lives.hear(PEER, &Progress { incarnation: 9, counts: [1, 4, 5, 0] });
+    first.lives.hear(PEER, &Progress { incarnation: 7, counts: [9, 9, 9, 9] });
     let told = first.progress();
     first.works();
     let later = first.progress();
@@ -124,9 +124,9 @@ fn a_folder_knows_all_incarnations_that_began_with_it_and_what_was_heard_of_each
     assert_eq!([told, later].map(|heard| first.lives.check("virginia/0", &heard)), [Ok(()), Ok(())]);
     first.stops();
     let second = start(&data).expect("its own");
-    assert_ne!(second.lives.now(), later.life);
+    assert_ne!(second.lives.now(), later.incarnation);
     let (peer, other) = (second.lives.heard(PEER), second.lives.heard(SiteId::new(2, 3)));
-    assert_eq!((peer, other.life), (Progress { life: 9, counts: [3, 4, 5, 0] }, 8));
+    assert_eq!((peer, other.incarnation), (Progress { incarnation: 9, counts: [3, 4, 5, 0] }, 8));
     let heard = [Progress::default(), told, later, second.progress()];
     assert_eq!(heard.map(|heard| second.lives.check("virginia/0", &heard)), [Ok(()), Ok(()), Ok(()), Ok(())]);
     second.stops();

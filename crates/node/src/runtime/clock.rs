@@ -1,6 +1,6 @@
-//! The clock of a site: microseconds since the Unix epoch, monotone once the site's life has begun.
+//! The clock of a site: microseconds since the Unix epoch, monotone once the site's incarnation has begun.
 //!
-//! Set by its source, the system's clock, again and again until the life begins: so it is right by then if somebody has put the system's
+//! Set by its source, the system's clock, again and again until the incarnation begins: so it is right by then if somebody has put the system's
 //! right meanwhile. From then on the monotonic clock alone is added. So it never runs backwards and never stands still when somebody sets the
 //! system's clock, and a timer's span is the same on both. How far it may be from the clocks of others: [`rhumb_core::clock_offset`].
 
@@ -49,7 +49,7 @@ impl Clock {
         Time::from_micros(self.inner.origin.load(Ordering::Relaxed) + since)
     }
 
-    /// Sets it again, if its source was set anew; true if so. Only before the life of the site begins.
+    /// Sets it again, if its source was set anew; true if so. Only before the incarnation of the site begins.
     pub(crate) fn set_again(&self) -> bool {
         let (shown, right) = (self.now(), (self.inner.source)());
         if shown.since(right) < SET_ANEW && right.since(shown) < SET_ANEW {

@@ -85,7 +85,7 @@ struct Progress<A: Hosted> {
 }
 
 impl<A: Hosted, E: Engine> Driver<A, E> {
-    /// Runs the actor, once the life of the site has begun, until the mailbox is closed.
+    /// Runs the actor, once the incarnation of the site has begun, until the mailbox is closed.
     pub async fn run(mut self) {
         let _guard = self.failure.guard(self.service.actor());
         let _end = End { mailbox: Arc::clone(&self.mailbox), requests: Arc::clone(&self.requests) };
@@ -105,7 +105,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
         }
     }
 
-    /// Waits until the life of the site begins. False if the mailbox is closed before that.
+    /// Waits until the incarnation of the site begins. False if the mailbox is closed before that.
     async fn begins(&mut self) -> bool {
         let (mut begun, mut none) = (self.transport.clocks().begun(), VecDeque::new());
         tokio::select! {

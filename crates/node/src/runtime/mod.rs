@@ -73,7 +73,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site that `setup` describes, in the life that has begun with `lives`, without a service. `secret` is that of its cluster.
+    /// The site that `setup` describes, in the incarnation that has begun with `lives`, without a service. `secret` is that of its cluster.
     pub fn new(setup: Arc<Setup>, secret: Secret, lives: Lives, clock: Clock, metrics: Arc<Metrics>) -> io::Result<Site> {
         let failure = Failure::default();
         metrics.bound_requests(setup.limits.requests as usize);

@@ -1,7 +1,7 @@
 //! What this site says of itself to a peer, and what it makes of what the peer says.
 
 use crate::frame::Hello;
-use crate::lives::{Counts, Life, Lives, LivesError, Progress};
+use crate::lives::{Counts, IncarnationId, Lives, LivesError, Progress};
 use crate::runtime::Failure;
 use crate::secret::Secret;
 use rhumb_core::SiteId;
@@ -23,8 +23,8 @@ impl Acquaintance {
         Acquaintance { cluster, site, secret, lives: Arc::new(lives), failure }
     }
 
-    /// The life of now.
-    pub fn life(&self) -> Life {
+    /// The present incarnation.
+    pub fn incarnation(&self) -> IncarnationId {
         self.lives.now()
     }
 
@@ -40,7 +40,7 @@ impl Acquaintance {
 
     /// What it says to `peer`.
     pub fn hello(&self, peer: SiteId) -> Hello {
-        Hello { cluster: self.cluster, site: self.site, to: peer, life: self.lives.now(), heard: self.lives.heard(peer) }
+        Hello { cluster: self.cluster, site: self.site, to: peer, incarnation: self.lives.now(), heard: self.lives.heard(peer) }
     }
 
     /// True if `theirs` is of the same cluster.
@@ -58,17 +58,17 @@ impl Acquaintance {
         self.lives.check(name, &theirs.heard).inspect_err(|why| self.failure.report(why.clone()))
     }
 
-    /// Notes on disk in which life `peer` is heard. If that cannot be, the site ends.
-    pub async fn note(&self, peer: SiteId, life: Life) -> io::Result<()> {
-        if self.lives.heard(peer).life == life {
+    /// Notes on disk in which incarnation `peer` is heard. If that cannot be, the site ends.
+    pub async fn note(&self, peer: SiteId, incarnation: IncarnationId) -> io::Result<()> {
+        if self.lives.heard(peer).incarnation == incarnation {
             return Ok(());
         }
-        self.on_disk(move |lives| lives.note(peer, life)).await
+        self.on_disk(move |lives| lives.note(peer, incarnation)).await
     }
 
-    /// Remembers how far `peer` says that it has come in `life`; on disk once that is [saved](Acquaintance::save).
-    pub fn hear(&self, peer: SiteId, life: Life, counts: Counts) {
-        self.lives.hear(peer, &Progress { life, counts });
+    /// Remembers how far `peer` says that it has come in `incarnation`; on disk once that is [saved](Acquaintance::save).
+    pub fn hear(&self, peer: SiteId, incarnation: IncarnationId, counts: Counts) {
+        self.lives.hear(peer, &Progress { incarnation, counts });
     }
 
     /// Has the disk know what was heard. If that cannot be, the site ends.

@@ -6,9 +6,9 @@
 //!      │ the system's clock was set: measures anew
 //! ```
 //!
-//! Offsets come of pings, which are answered before a life has begun and whatever the clocks show; messages of services are refused then.
+//! Offsets come of pings, which are answered before an incarnation has begun and whatever the clocks show; messages of services are refused then.
 //!
-//! Invariants: no service takes a step, and none is given a message, before the life has begun; from then on the clock is not set any more.
+//! Invariants: no service takes a step, and none is given a message, before the incarnation has begun; from then on the clock is not set any more.
 
 use super::throttle::Throttle;
 use crate::runtime::{Clock, Failure};
@@ -59,7 +59,7 @@ impl Clocks {
         self.clock.now()
     }
 
-    /// Tells when the site's life begins.
+    /// Tells when the site's incarnation begins.
     pub fn begun(&self) -> watch::Receiver<bool> {
         self.begun.subscribe()
     }
@@ -99,13 +99,13 @@ impl Clocks {
         self.lock().offsets.max_offset()
     }
 
-    /// Why the life of the site does not begin, if it has not.
+    /// Why the incarnation of the site does not begin, if it has not.
     pub fn waits(&self) -> Option<String> {
         let waiting = || "the site waits for a majority of sites to confirm its clock".to_owned();
         (!self.has_begun()).then(|| self.contradicted().unwrap_or_else(waiting))
     }
 
-    /// What a majority of sites has against the clock of this site, whose life does not begin for that.
+    /// What a majority of sites has against the clock of this site, whose incarnation does not begin for that.
     pub fn contradicted(&self) -> Option<String> {
         match self.lock().offsets.verdict() {
             Verdict::Odd(disagreement) if !self.has_begun() => Some(format!(

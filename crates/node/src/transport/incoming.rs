@@ -2,7 +2,7 @@
 //!
 //! A connection that does not keep to the protocol is closed; the log says so, though not of each of many strangers, and nothing else
 //! notices. Nothing that it said is believed before it has proved that it is of a site of this cluster ([`super::handshake`]). A peer has
-//! one connection: a newer one replaces it, one of an earlier life is refused as long as there is one of a later.
+//! one connection: a newer one replaces it, one of an earlier incarnation is refused as long as there is one of a later.
 
 use super::acquaintance::Acquaintance;
 use super::handshake::{self, Unproven};
@@ -11,7 +11,7 @@ use super::strangers::{STRANGERS_MAX, Strangers};
 use super::throttle::Throttle;
 use super::{Inboxes, Transport};
 use crate::frame::{self, FrameError, Greetings, HEADER_BYTES, Hello, Kind, Ping, Side};
-use crate::lives::Life;
+use crate::lives::IncarnationId;
 use bytes::{Buf, BytesMut};
 use rhumb_core::SiteId;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ enum Refusal {
     Meant(SiteId),
     #[error("it says it is the site {0}, which is no other site of this cluster")]
     Site(SiteId),
-    #[error("it is left over from an earlier life of {0}")]
+    #[error("it is left over from an earlier incarnation of {0}")]
     Outlived(SiteId),
     #[error("{0}")]
     Forgotten(String),
@@ -57,8 +57,8 @@ enum Refusal {
     Io(#[from] io::Error),
 }
 
-/// The connection of each peer: of which life it is, and how to end it.
-type Current = Arc<Mutex<BTreeMap<SiteId, (Life, AbortHandle)>>>;
+/// The connection of each peer: of which incarnation it is, and how to end it.
+type Current = Arc<Mutex<BTreeMap<SiteId, (IncarnationId, AbortHandle)>>>;
 
 /// What the connections of a site share.
 struct Hearing {
@@ -98,7 +98,7 @@ pub async fn run(listener: TcpListener, transport: Arc<Transport>, inboxes: Arc<
     }
 }
 
-fn lock(current: &Current) -> MutexGuard<'_, BTreeMap<SiteId, (Life, AbortHandle)>> {
+fn lock(current: &Current) -> MutexGuard<'_, BTreeMap<SiteId, (IncarnationId, AbortHandle)>> {
     current.lock().expect("nothing panics while it holds the connections")
 }
 
@@ -123,8 +123,8 @@ impl Hearing {
         };
         // Now there is a way for its answer.
         link.ping(self.transport.acquaintance.counts());
-        let outcome = read(stream, (link, hello.life), &self.transport.acquaintance, &self.inboxes).await;
-        // A connection that has ended stands in nobody's way, whatever the clocks of two lives say.
+        let outcome = read(stream, (link, hello.incarnation), &self.transport.acquaintance, &self.inboxes).await;
+        // A connection that has ended stands in nobody's way, whatever the clocks of two incarnations say.
         lock(&self.current).retain(|_, (_, connection)| connection.id() != id);
         match outcome {
             Ok(()) => tracing::info!("{} closed its connection", link.name),
@@ -162,13 +162,13 @@ impl Hearing {
         acquaintance.check(&link.name, hello).map_err(Refusal::Forgotten)?;
         {
             let mut current = lock(&self.current);
-            if let Some((life, older)) = current.get(&hello.site) {
-                if *life > hello.life {
+            if let Some((incarnation, older)) = current.get(&hello.site) {
+                if *incarnation > hello.incarnation {
                     return Err(Refusal::Outlived(hello.site));
                 }
                 older.abort();
             }
-            current.insert(hello.site, (hello.life, own));
+            current.insert(hello.site, (hello.incarnation, own));
         }
         stream.write_all(&answer).await?;
         Ok(link)
@@ -176,13 +176,18 @@ impl Hearing {
 }
 
 /// Reads frames until the peer closes the connection or breaks a rule. Who sends one has found that its folder knows what was heard of
-/// it before, and is noted as heard in its life of now.
-async fn read(mut stream: TcpStream, (link, life): (&Link, Life), own: &Acquaintance, inboxes: &Inboxes) -> Result<(), Refusal> {
+/// it before, and is noted as heard in its incarnation of now.
+async fn read(
+    mut stream: TcpStream,
+    (link, incarnation): (&Link, IncarnationId),
+    own: &Acquaintance,
+    inboxes: &Inboxes,
+) -> Result<(), Refusal> {
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     loop {
         while let Some((frame, length)) = frame::decode(&buffer)? {
-            own.note(link.peer, life).await?;
-            take(frame, (link, life), own, inboxes).await?;
+            own.note(link.peer, incarnation).await?;
+            take(frame, (link, incarnation), own, inboxes).await?;
             buffer.advance(length);
         }
         buffer.reserve(READ_BYTES);
@@ -192,7 +197,12 @@ async fn read(mut stream: TcpStream, (link, life): (&Link, Life), own: &Acquaint
     }
 }
 
-async fn take(frame: frame::Frame<'_>, (link, life): (&Link, Life), own: &Acquaintance, inboxes: &Inboxes) -> Result<(), FrameError> {
+async fn take(
+    frame: frame::Frame<'_>,
+    (link, incarnation): (&Link, IncarnationId),
+    own: &Acquaintance,
+    inboxes: &Inboxes,
+) -> Result<(), FrameError> {
     if link.faults.cuts_in() {
         link.metrics.dropped_fault.inc();
         return Ok(());
@@ -213,7 +223,7 @@ async fn take(frame: frame::Frame<'_>, (link, life): (&Link, Life), own: &Acquai
         }
         Kind::Ping => {
             let Ping { number, counts } = Ping::decode(frame.data.try_into().map_err(length)?);
-            own.hear(link.peer, life, counts);
+            own.hear(link.peer, incarnation, counts);
             link.answer_ping(number);
         }
         Kind::Pong => link.pong(u64::from_le_bytes(frame.data.try_into().map_err(length)?), frame.sent),

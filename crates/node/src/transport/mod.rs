@@ -88,8 +88,8 @@ pub struct PeerClock {
 }
 
 impl Transport {
-    /// The links of the site that `setup` describes, in the life that has begun with `lives`, to those that have `secret`. The site ends
-    /// with `failure` if a peer has heard a life that they lack, or if `clock` is odd.
+    /// The links of the site that `setup` describes, in the incarnation that has begun with `lives`, to those that have `secret`. The site ends
+    /// with `failure` if a peer has heard an incarnation that they lack, or if `clock` is odd.
     pub fn new(setup: &Setup, (secret, lives): (Secret, Lives), clock: Clock, failure: Failure, metrics: Arc<Metrics>) -> Arc<Transport> {
         let clocks = Arc::new(Clocks::new(clock, setup.topology.sites().count(), setup.max_clock_offset, failure.clone()));
         let mut seeds = Rng::seeded(lives.now());

@@ -24,7 +24,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connects to the peer, again and again, and writes to it.
 pub async fn run(link: Arc<Link>, own: Arc<Acquaintance>, alarm: Alarm) {
-    let mut rng = Rng::seeded(own.life() ^ u64::from(link.address.port()));
+    let mut rng = Rng::seeded(own.incarnation() ^ u64::from(link.address.port()));
     let mut backoff = BACKOFF_MIN;
     let mut said = None;
     loop {
@@ -64,7 +64,7 @@ async fn connect(link: &Link, own: &Acquaintance) -> io::Result<TcpStream> {
         return Err(invalid(format!("the site there is {}, not {}; compare `regions` of the two configurations", theirs.site, link.peer)));
     }
     own.check(&link.name, &theirs).map_err(invalid)?;
-    own.note(link.peer, theirs.life).await?;
+    own.note(link.peer, theirs.incarnation).await?;
     Ok(stream)
 }
 

@@ -66,7 +66,7 @@ fn who_holds_what_is_missing_is_asked_and_one_question_waits_for_its_answer() {
 #[test]
 fn what_does_not_come_to_be_known_as_chosen_is_asked_for() {
     let mut site = Lone::with(ME, Config { tolerance_epochs: TOLERANCE, ..Config::default() });
-    // Others may hold what this site has said, and their word of it may have been lost.
+    // Others may hold the entries of this site, and their acknowledgements may have been lost.
     let said = site.end_epochs(TOLERANCE / 2 + 1);
     let own: Vec<_> = said.iter().filter(|said| matches!(said, Said::Note(_, Note::Pull { stream: OWN, .. }))).collect();
     assert_eq!(own.len(), 1, "{own:?}");
