@@ -1,0 +1,17 @@
+//! What the tests of several protocols share. It knows the contract of [`rhumb_core::actor`] and no protocol.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`cluster`] | scenarios: a cluster driven by hand, message by message, and a transcript of what happens |
+//! | [`golden`] | transcripts that must be what a file of `tests/golden` records |
+//!
+//! Only tests use it, as a dev-dependency; so it panics where a test is wrong.
+
+pub mod cluster;
+pub mod golden;
+mod machine;
+pub mod protocol;
+mod transcript;
+
+pub use cluster::Cluster;
+pub use protocol::{Envelope, Protocol};
