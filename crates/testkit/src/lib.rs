@@ -4,12 +4,16 @@
 //! |---|---|
 //! | [`cluster`] | scenarios: a cluster driven by hand, message by message, and a transcript of what happens |
 //! | [`golden`] | transcripts that must be what a file of `tests/golden` records |
+//! | [`departures`] | runs of whole sites on all schedules with a few failures |
+//! | [`model`] | models of a protocol, explored state by state |
 //!
 //! Only tests use it, as a dev-dependency; so it panics where a test is wrong.
 
 pub mod cluster;
+pub mod departures;
 pub mod golden;
 mod machine;
+pub mod model;
 pub mod protocol;
 mod transcript;
 
