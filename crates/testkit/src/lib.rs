@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cluster`] | scenarios: a cluster driven by hand, message by message, and a transcript of what happens |
 //! | [`golden`] | transcripts that must be what a file of `tests/golden` records |
+//! | [`effects`] | unit tests of a role: the exact effects of a step, as lines |
 //! | [`departures`] | runs of whole sites on all schedules with a few failures |
 //! | [`model`] | models of a protocol, explored state by state |
 //!
@@ -11,6 +12,7 @@
 
 pub mod cluster;
 pub mod departures;
+pub mod effects;
 pub mod golden;
 mod machine;
 pub mod model;
