@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cluster`] | scenarios: a cluster driven by hand, message by message, and a transcript of what happens |
 //! | [`golden`] | transcripts that must be what a file of `tests/golden` records |
+//! | [`lone`] | tests of what one site says, alone with its disk |
 //! | [`effects`] | unit tests of a role: the exact effects of a step, as lines |
 //! | [`departures`] | runs of whole sites on all schedules with a few failures |
 //! | [`model`] | models of a protocol, explored state by state |
@@ -14,10 +15,13 @@ pub mod cluster;
 pub mod departures;
 pub mod effects;
 pub mod golden;
+pub mod lone;
 mod machine;
 pub mod model;
 pub mod protocol;
 mod transcript;
 
 pub use cluster::Cluster;
+pub use lone::Lone;
+pub use machine::empty_store;
 pub use protocol::{Envelope, Protocol};

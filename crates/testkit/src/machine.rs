@@ -65,6 +65,6 @@ impl<A: Actor> Machine<A> {
 }
 
 /// A store in memory that holds nothing.
-pub(crate) fn empty_store() -> Store<MemoryEngine> {
+pub fn empty_store() -> Store<MemoryEngine> {
     Store::open(MemoryEngine::new()).expect("an empty engine opens")
 }
