@@ -7,12 +7,14 @@ use super::epochs::Epochs;
 use super::log::Log;
 use super::lone::Lone;
 use super::message::{Answer, Entry, Identifier};
+use super::records::{ENTRIES, PROGRESS, PROMISES};
 use super::runs::Runs;
 use super::stream_id::StreamId;
 use super::streams::Streams;
 use rhumb_commit::one_shot::operation::{Operation, Transaction};
-use rhumb_core::actor::{Agreed, Effect, Gated, RequestId};
-use rhumb_core::{Effects, Load, SiteId, Topology};
+use rhumb_core::actor::Space;
+use rhumb_core::{Effects, SiteId, Topology};
+use rhumb_testkit::effects;
 use std::sync::Arc;
 
 /// What the roles of a site of three regions share.
@@ -33,8 +35,8 @@ impl Bench {
     pub fn act<T>(&mut self, act: impl FnOnce(&mut Context<'_>) -> T) -> (T, Vec<String>) {
         let mut fx = Effects::new(false).recording();
         let returned = act(&mut Context { shared: &mut self.0, fx: &mut fx });
-        let agreed = fx.take_agreed().into_iter().map(|Agreed { topic, key, .. }| format!("agree on {topic} {key}"));
-        (returned, fx.take().iter().map(line).chain(agreed).collect())
+        let effects = fx.take();
+        (returned, effects.iter().map(effects::line).chain(effects::agreed(&mut fx)).collect())
     }
 
     /// The effects alone.
@@ -85,43 +87,22 @@ pub fn add(keys: &[&str]) -> Transaction {
     Transaction::new(keys.iter().map(|key| Operation::Add { key: (*key).into(), amount: 1 }).collect())
 }
 
-fn line(effect: &Effect<super::Site>) -> String {
-    match effect {
-        Effect::Send { to, note } => format!("to {to}: {note}"),
-        Effect::SetTimer { after, .. } => format!("timer after {after}"),
-        Effect::Load { token, load } => format!("load {token}: {}", what(load)),
-        Effect::Persist { batch, token, then } => {
-            let token = token.map_or(String::new(), |token| format!(" {token}"));
-            let then: Vec<String> = then.iter().map(gated).collect();
-            format!("write{token}: {} ops{}", batch.ops.len(), then.concat())
+impl effects::Shown for super::Site {
+    fn record(space: Space) -> &'static str {
+        match space {
+            ENTRIES => "entry",
+            PROMISES => "promise",
+            PROGRESS => "progress",
+            _ => "unknown",
         }
-        Effect::Answer { id, answer } => answered(*id, answer),
-        Effect::Collect(collect) => format!("collect up to {}, deletions up to {}", collect.horizon, collect.deletions),
-        Effect::Count(event) => format!("count {event}"),
-        Effect::Trace(line) => line.clone(),
     }
-}
 
-fn gated(gated: &Gated<super::Site>) -> String {
-    match gated {
-        Gated::Send { to, promise } => format!(", then to {to}: {promise}"),
-        Gated::Answer { id, answer } => format!(", then {}", answered(*id, answer)),
-    }
-}
-
-fn answered(id: RequestId, answer: &Answer) -> String {
-    match answer {
-        Answer::Ran { at, outcome } => format!("answer {id}: ran at {at}: {outcome:?}"),
-        Answer::Rows { at, rows, .. } => format!("answer {id}: {} rows at {at}", rows.len()),
-        Answer::Failed(error) => format!("answer {id}: {error}"),
-        Answer::Admin(_) => format!("answer {id}: status"),
-    }
-}
-
-fn what(load: &Load) -> String {
-    match load {
-        Load::Get { keys, at, .. } => format!("{} at {at}", keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
-        Load::Records { space, from, .. } => format!("records of {} from {from:?}", space.0),
-        other => format!("{other:?}"),
+    fn answer(answer: &Answer) -> String {
+        match answer {
+            Answer::Ran { at, outcome } => format!("ran at {at}: {outcome:?}"),
+            Answer::Rows { at, rows, .. } => format!("{} rows at {at}", rows.len()),
+            Answer::Failed(error) => format!("failed: {error}"),
+            Answer::Admin(_) => "status".into(),
+        }
     }
 }

@@ -6,9 +6,10 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "core",
     "store",
+    "testkit",
     "commit",
     "replicated-commit",
     "catenae",
@@ -95,6 +96,13 @@ fn a_crate_uses_only_what_stands_above_it() {
 fn a_crate_keeps_out_of_what_is_not_its_business() {
     for (user, used, why) in FORBIDDEN {
         assert!(!dependencies(user).contains(&format!("rhumb-{used}")), "{user} uses {used}, but {why}");
+    }
+}
+
+#[test]
+fn no_product_code_uses_what_is_for_tests() {
+    for layer in LAYERS {
+        assert!(!dependencies(layer).contains("rhumb-testkit"), "{layer} uses testkit, which belongs among its dev-dependencies");
     }
 }
 

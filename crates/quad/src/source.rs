@@ -151,7 +151,7 @@ mod tests {
     fn of_an_epoch_that_goes_on_nothing_is_told() {
         assert_eq!(pulled(false, Epoch(0), Epoch::FIRST).len(), 0);
         assert_eq!(pulled(true, Epoch(0), Epoch(2)).len(), 0, "what was carried into the next one is not known here");
-        assert_eq!(pulled(true, Epoch(0), Epoch::FIRST), ["load differences"]);
+        assert_eq!(pulled(true, Epoch(0), Epoch::FIRST), ["load difference records"]);
     }
 
     #[test]

@@ -7,8 +7,9 @@ use super::context::{Context, Shared};
 use super::quorums::Quorums;
 use super::records::{ACCEPTOR, ASIDE, BASE, CLOCK_BOUND, CONFIGURATION, DECISIONS, DIFFERENCES, PREPARED};
 use super::request::Answer;
-use rhumb_core::actor::{Agreed, Effect, Gated, Load, Op, Space};
-use rhumb_core::{Effects, Key, SiteId, Span, Time, Timestamp, TxnId};
+use rhumb_core::actor::{Effect, Space};
+use rhumb_core::{Effects, SiteId, Span, Time, Timestamp, TxnId};
+use rhumb_testkit::effects;
 
 /// The site `r<n>.0`.
 pub(super) fn site(n: u16) -> SiteId {
@@ -54,69 +55,36 @@ impl Bench {
     /// The same in lines, but for what is only counted; then what every site must agree on.
     pub(super) fn lines(&mut self) -> Vec<String> {
         let effects = self.effects();
-        let agreed = self.fx.take_agreed().into_iter().map(|Agreed { topic, key, .. }| format!("agree on {topic} {key}"));
-        effects.iter().filter(|effect| !matches!(effect, Effect::Count(_))).map(line).chain(agreed).collect()
+        let shown = effects.iter().filter(|effect| !matches!(effect, Effect::Count(_))).map(effects::line);
+        shown.chain(effects::agreed(&mut self.fx)).collect()
     }
 }
 
-fn line(effect: &Effect<Site>) -> String {
-    match effect {
-        Effect::Send { to, note } => format!("to {to}: {note}"),
-        Effect::SetTimer { timer, after } => format!("timer {timer:?} after {after}"),
-        Effect::Load { load, .. } => match load {
-            Load::Get { keys, .. } => format!("load rows {}", listed(keys)),
-            Load::Stamps { keys } => format!("load versions {}", listed(keys)).trim_end().to_owned(),
-            Load::Records { space, .. } => format!("load {}s", name(*space)),
-            other => format!("load {other:?}"),
-        },
-        Effect::Answer { id, answer } => format!("answer {id}: {}", said(answer)),
-        Effect::Persist { batch, then, .. } => {
-            let then = then.iter().map(|gated| match gated {
-                Gated::Send { to, promise } => format!("; then to {to}: {promise}"),
-                Gated::Answer { id, answer } => format!("; then answer {id}: {}", said(answer)),
-            });
-            let ops: Vec<String> = batch.ops.iter().map(op).collect();
-            ["sync", &ops.join(" ")].join(" ").trim_end().to_owned() + &then.collect::<String>()
+impl effects::Shown for Site {
+    fn record(space: Space) -> &'static str {
+        match space {
+            PREPARED => "prepared",
+            DECISIONS => "decision",
+            CLOCK_BOUND => "clock bound",
+            ACCEPTOR => "acceptor",
+            CONFIGURATION => "configuration",
+            BASE => "base",
+            DIFFERENCES => "difference",
+            ASIDE => "aside",
+            _ => "unknown",
         }
-        Effect::Collect(_) | Effect::Count(_) | Effect::Trace(_) => String::new(),
     }
-}
 
-fn said(answer: &Answer) -> String {
-    match answer {
-        Answer::Began { txn } => format!("began {txn}"),
-        Answer::Rows { rows, .. } => {
-            let rows: Vec<String> = rows.iter().map(|row| format!("{}@{}", row.key, row.version)).collect();
-            format!("rows {}", rows.join(" "))
+    fn answer(answer: &Answer) -> String {
+        match answer {
+            Answer::Began { txn } => format!("began {txn}"),
+            Answer::Rows { rows, .. } => {
+                let rows: Vec<String> = rows.iter().map(|row| format!("{}@{}", row.key, row.version)).collect();
+                format!("rows {}", rows.join(" "))
+            }
+            Answer::Committed(committed) => format!("committed after {} trips", committed.trips),
+            Answer::Failed(error) => format!("failed: {error}"),
+            other => format!("{other:?}"),
         }
-        Answer::Committed(committed) => format!("committed after {} trips", committed.trips),
-        Answer::Failed(error) => format!("failed: {error}"),
-        other => format!("{other:?}"),
-    }
-}
-
-fn listed(keys: &[Key]) -> String {
-    keys.iter().map(Key::to_string).collect::<Vec<_>>().join(" ")
-}
-
-fn op(op: &Op) -> String {
-    match op {
-        Op::PutVersion { key, .. } => format!("+{key}"),
-        Op::PutRecord { space, .. } => format!("+{}", name(*space)),
-        Op::DeleteRecord { space, .. } => format!("-{}", name(*space)),
-    }
-}
-
-fn name(space: Space) -> &'static str {
-    match space {
-        PREPARED => "prepared",
-        DECISIONS => "decision",
-        CLOCK_BOUND => "clock bound",
-        ACCEPTOR => "acceptor",
-        CONFIGURATION => "configuration",
-        BASE => "base",
-        DIFFERENCES => "difference",
-        ASIDE => "aside",
-        _ => "unknown",
     }
 }

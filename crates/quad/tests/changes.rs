@@ -2,14 +2,16 @@
 //! site makes of an answer to a question of its earlier life. And what it keeps of a life: its configuration, and its timestamps.
 
 use rhumb_commit::transaction::ReadMode;
-use rhumb_core::actor::{Actor, Body, Effect, Gated, Input, Load, Loaded};
-use rhumb_core::{Ballot, Batch, Effects, Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
+use rhumb_core::actor::{Body, Input, Load, Loaded};
+use rhumb_core::{Ballot, Batch, Key, KeyRange, Row, SiteId, Span, Time, Timestamp, TxnId, Value};
 use rhumb_quad::message::{Cursor, Difference, Differences, Pull, Query, Rows};
 use rhumb_quad::quorums::Quorums;
 use rhumb_quad::records::{self, CommitRecord};
 use rhumb_quad::{Answer, Carried, Config, Configuration, Epoch, Goal, Note, Promise, Request, Site, Stamped, Timer};
 use rhumb_store::{MemoryEngine, Store};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use rhumb_testkit::empty_store;
+use rhumb_testkit::lone::{Lone, Said};
+use std::collections::{BTreeMap, BTreeSet};
 
 fn site(n: usize) -> SiteId {
     SiteId::new(n as u16, 0)
@@ -77,76 +79,62 @@ fn a_goal_that_nobody_could_serve_is_refused_by_name() {
     assert!(most.validation_error(&old).expect("three of five").starts_with("so many sites are declared lost"));
 }
 
-/// A site on a disk that outlives it.
-struct Life<'a> {
-    site: Site,
-    disk: &'a Store<MemoryEngine>,
-    /// What it said.
-    notes: Vec<(SiteId, Note)>,
-    promises: Vec<(SiteId, Promise)>,
-    answers: Vec<Answer>,
-    /// What it loaded.
-    loads: Vec<Load>,
+fn new_site(me: SiteId) -> Site {
+    Site::new(me, configuration(3, 4).quorums, Config::default())
 }
 
-impl<'a> Life<'a> {
-    fn begin(me: SiteId, disk: &'a Store<MemoryEngine>) -> Life<'a> {
-        Life::begin_with(me, configuration(3, 4).quorums, disk)
+/// A site, and what it has said since it started.
+struct Life {
+    lone: Lone<Site>,
+    notes: Vec<(SiteId, Note)>,
+    promises: Vec<(SiteId, Promise)>,
+}
+
+impl Life {
+    /// A member with an empty disk.
+    fn begin(me: SiteId) -> Life {
+        Life::over(me, empty_store())
     }
 
-    /// Begins with these settings.
-    fn begin_with(me: SiteId, quorums: Quorums, disk: &'a Store<MemoryEngine>) -> Life<'a> {
-        let site = Site::new(me, quorums, Config::default());
-        let mut life = Life { site, disk, notes: Vec::new(), promises: Vec::new(), answers: Vec::new(), loads: Vec::new() };
-        life.step(Input::Start);
-        life
+    /// The same with that disk.
+    fn over(me: SiteId, disk: Store<MemoryEngine>) -> Life {
+        Life { lone: Lone::new(new_site(me), disk, NOW.time()), notes: Vec::new(), promises: Vec::new() }
     }
 
-    /// Steps, and carries out what follows until nothing does.
-    fn step(&mut self, first: Input<Site>) {
-        let mut inputs = VecDeque::from([first]);
-        while let Some(input) = inputs.pop_front() {
-            let mut effects = Effects::new(false);
-            self.site.step(Time::from_micros(1_000_000), input, &mut effects);
-            for effect in effects.take() {
-                match effect {
-                    Effect::Send { to, note } => self.notes.push((to, note.said)),
-                    Effect::Answer { answer, .. } => self.answers.push(answer),
-                    Effect::Load { token, load } => {
-                        self.loads.push(load.clone());
-                        inputs.push_back(Input::Loaded { token, loaded: self.disk.load(&load).expect("memory does not fail") });
-                    }
-                    Effect::Persist { batch, token, then } => {
-                        self.disk.apply(&batch).expect("memory does not fail");
-                        inputs.extend(token.map(|token| Input::Persisted { token }));
-                        for gated in then {
-                            if let Gated::Send { to, promise } = gated {
-                                self.promises.push((to, promise.said));
-                            }
-                        }
-                    }
-                    _ => {}
-                }
+    /// Its site starts again.
+    fn restart(mut self, site: Site) -> Life {
+        self.lone.restart(site);
+        Life { notes: Vec::new(), promises: Vec::new(), ..self }
+    }
+
+    /// Steps, and carries out what follows until nothing does. Answers to clients are returned.
+    fn step(&mut self, input: Input<Site>) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        for said in self.lone.step(input) {
+            match said {
+                Said::Note(to, note) => self.notes.push((to, note.said)),
+                Said::Promise(to, promise) => self.promises.push((to, promise.said)),
+                Said::Answer(_, answer) => answers.push(answer),
             }
         }
+        answers
     }
 
     fn hear(&mut self, from: SiteId, said: Note) {
-        let epoch = self.site.configuration().epoch;
+        let epoch = self.lone.site.configuration().epoch;
         self.step(Input::Message { from, body: Body::Note(Stamped { epoch, said }) });
     }
 
     fn is_told(&mut self, from: SiteId, said: Promise) {
-        let epoch = self.site.configuration().epoch;
+        let epoch = self.lone.site.configuration().epoch;
         self.step(Input::Message { from, body: Body::Promise(Stamped { epoch, said }) });
     }
 
     /// A client begins a transaction; its name.
     fn begins(&mut self) -> TxnId {
-        self.step(Input::Client { id: 1, request: Request::Begin { mode: ReadMode::Locking } });
-        match self.answers.pop() {
-            Some(Answer::Began { txn }) => txn,
-            other => panic!("{other:?}"),
+        match self.step(Input::Client { id: 1, request: Request::Begin { mode: ReadMode::Locking } })[..] {
+            [Answer::Began { txn }] => txn,
+            ref other => panic!("{other:?}"),
         }
     }
 
@@ -159,7 +147,7 @@ impl<'a> Life<'a> {
     /// What is at its disk.
     fn rows(&self) -> Vec<Row> {
         let all = Load::Scan { range: KeyRange::prefix(&[]), at: Timestamp::MAX, limit: 99, bytes: usize::MAX, reverse: false };
-        let Ok(Loaded::Rows { rows, .. }) = self.disk.load(&all) else { panic!("rows were asked for") };
+        let Ok(Loaded::Rows { rows, .. }) = self.lone.disk.load(&all) else { panic!("rows were asked for") };
         rows
     }
 
@@ -170,19 +158,17 @@ impl<'a> Life<'a> {
 
 #[test]
 fn an_answer_to_a_question_of_an_earlier_life_is_no_answer() {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
     let (me, mover, source) = (site(3), site(0), site(1));
     let reconcile = |round: u64| {
         let ballot = Ballot { number: round, leader: mover };
         Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
     };
     let all_told = |number: u64| Promise::Differences(Differences { number, entries: vec![], next: None, whole: false });
-    let mut life = Life::begin(me, &disk);
+    let mut life = Life::begin(me);
     life.step(Input::Timer(Timer::Tick));
     life.hear(mover, reconcile(1));
     let early = life.question();
-    drop(life);
-    let mut life = Life::begin(me, &disk);
+    let mut life = life.restart(new_site(me));
     life.step(Input::Timer(Timer::Tick));
     life.hear(mover, reconcile(2));
     life.is_told(source, all_told(early));
@@ -194,13 +180,12 @@ fn an_answer_to_a_question_of_an_earlier_life_is_no_answer() {
 
 #[test]
 fn an_older_attempt_does_not_take_a_reconciliation_back() {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
     let (me, source, other) = (site(3), site(1), site(2));
     let reconcile = |round: u64, source: SiteId| {
         let ballot = Ballot { number: round, leader: site(0) };
         Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
     };
-    let mut life = Life::begin(me, &disk);
+    let mut life = Life::begin(me);
     life.hear(site(0), reconcile(2, source));
     let number = life.question();
     life.hear(site(0), reconcile(1, other));
@@ -215,9 +200,8 @@ fn an_older_attempt_does_not_take_a_reconciliation_back() {
 
 #[test]
 fn who_is_behind_is_told_what_was_decided_but_not_for_each_of_its_messages() {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
-    let mut life = Life::begin(site(3), &disk);
-    let told = |life: &Life<'_>, to: usize| {
+    let mut life = Life::begin(site(3));
+    let told = |life: &Life, to: usize| {
         life.notes.iter().filter(|(site_told, note)| *site_told == site(to) && matches!(note, Note::Decided { .. })).count()
     };
     for _ in 0..10 {
@@ -234,11 +218,10 @@ fn who_is_behind_is_told_what_was_decided_but_not_for_each_of_its_messages() {
 
 /// A commit that `source` tells a site of, which restarts before it hears what was decided; the row that it has then.
 fn told_of_a_commit(names: impl Fn(Carried) -> Vec<Carried>) -> (Vec<Row>, Epoch) {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
     let (me, mover, source) = (site(3), site(0), site(1));
     let carried = Carried { txn: TxnId { began: Timestamp::from_bits(1), gateway: mover }, at: Timestamp::from_bits(2) };
     let commit = CommitRecord { txn: carried.txn, at: carried.at, writes: vec![("k".into(), Some("v".into()))] };
-    let mut life = Life::begin(me, &disk);
+    let mut life = Life::begin(me);
     let ballot = Ballot { number: 1, leader: mover };
     life.hear(mover, Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
     let number = life.question();
@@ -250,16 +233,15 @@ fn told_of_a_commit(names: impl Fn(Carried) -> Vec<Carried>) -> (Vec<Row>, Epoch
     life.is_told(source, Promise::Commits { number, commits: vec![commit], next: None });
     assert!(life.is_reconciled());
     assert_eq!(life.rows(), [], "nobody is shown what may not count");
-    drop(life);
-    let mut life = Life::begin(me, &disk);
+    let mut life = life.restart(new_site(me));
     let first = configuration(3, 4);
     let bases = BTreeMap::from([0, 1, 2, 3].map(|n| (site(n), Epoch(2))));
     let next = Configuration { epoch: Epoch(2), bases, carried: names(carried), ..first };
     life.hear(mover, Note::Decided { configuration: Box::new(next) });
     let aside = Load::Records { space: records::ASIDE, from: Vec::new().into(), limit: 9, bytes: usize::MAX };
-    let Ok(Loaded::Records { records, .. }) = disk.load(&aside) else { panic!("records were asked for") };
+    let Ok(Loaded::Records { records, .. }) = life.lone.disk.load(&aside) else { panic!("records were asked for") };
     assert!(records.is_empty(), "nothing is kept aside for the next change");
-    (life.rows(), life.site.holds())
+    (life.rows(), life.lone.site.holds())
 }
 
 #[test]
@@ -272,12 +254,11 @@ fn a_commit_put_aside_counts_if_the_configuration_names_it() {
 
 #[test]
 fn who_has_not_adopted_an_epoch_tells_those_within_it_nothing() {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
-    let mut life = Life::begin(site(3), &disk);
+    let mut life = Life::begin(site(3));
     let goal = Goal::of(configuration(3, 4).quorums, "a test's");
     life.hear(site(0), Note::Seal { ballot: Ballot { number: 1, leader: site(0) }, goal });
     let pull = Note::Pull(Pull { number: 1, since: Epoch(1), before: Epoch(2), after: Cursor::Start });
-    let is_told = |life: &Life<'_>| life.promises.iter().any(|(_, promise)| matches!(promise, Promise::Differences(_)));
+    let is_told = |life: &Life| life.promises.iter().any(|(_, promise)| matches!(promise, Promise::Differences(_)));
     life.step(Input::Message { from: site(1), body: Body::Note(Stamped { epoch: Epoch(2), said: pull.clone() }) });
     assert!(!is_told(&life), "what was carried into the next epoch is not here yet");
     life.hear(site(1), pull);
@@ -290,7 +271,7 @@ fn difference(key: &str, version: u64) -> Difference {
 }
 
 /// A site that was told of two rows of which it has none, and asks for them; the number of its question.
-fn asks_for_two_rows(life: &mut Life<'_>, source: SiteId) -> u64 {
+fn asks_for_two_rows(life: &mut Life, source: SiteId) -> u64 {
     let ballot = Ballot { number: 1, leader: site(0) };
     life.hear(site(0), Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
     let number = life.question();
@@ -307,9 +288,8 @@ fn copy(key: &str, version: u64) -> Row {
 
 #[test]
 fn a_copy_older_than_what_was_listed_is_none() {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
     let source = site(1);
-    let mut life = Life::begin(site(3), &disk);
+    let mut life = Life::begin(site(3));
     let number = asks_for_two_rows(&mut life, source);
     life.is_told(source, Promise::Copies { number, rows: vec![copy("j", 6), copy("k", 4), copy("l", 9)] });
     assert_eq!(life.rows(), [copy("j", 6)], "the one that is newer than listed, and none that was not asked for");
@@ -328,7 +308,7 @@ fn a_copy_older_than_what_was_listed_is_none() {
 const NOW: Timestamp = Timestamp::from_time(Time::from_micros(1_000_000));
 
 /// A gateway whose clock is a minute ahead commits something at the site.
-fn hears_of_a_timestamp_ahead(life: &mut Life<'_>) -> Timestamp {
+fn hears_of_a_timestamp_ahead(life: &mut Life) -> Timestamp {
     let at = NOW.plus(Span::from_secs(60));
     let txn = TxnId { began: Timestamp::from_bits(7), gateway: site(1) };
     life.is_told(site(1), Promise::Commit { txn, at, participants: BTreeSet::from([site(1)]) });
@@ -337,18 +317,15 @@ fn hears_of_a_timestamp_ahead(life: &mut Life<'_>) -> Timestamp {
 
 #[test]
 fn a_timestamp_ahead_stops_nobody_until_a_tick() {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
-    let mut life = Life::begin(site(0), &disk);
+    let mut life = Life::begin(site(0));
     let ahead = hears_of_a_timestamp_ahead(&mut life);
     let began = life.begins();
     assert!(began.began > ahead);
-    drop(life);
-    let mut life = Life::begin(site(0), &disk);
+    let mut life = life.restart(new_site(site(0)));
     let again = life.begins();
     assert!(again.began > began.began, "no life issues what one before it did");
 
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
-    let mut life = Life::begin(site(0), &disk);
+    let mut life = Life::begin(site(0));
     hears_of_a_timestamp_ahead(&mut life);
     life.hear(site(1), Note::Read { txn: began, number: 1, query: Query::Keys(vec!["k".into()]) });
     let Some((_, Note::Rows(Rows { session, .. }))) = life.notes.last() else { panic!("{:?}", life.notes) };
@@ -357,26 +334,28 @@ fn a_timestamp_ahead_stops_nobody_until_a_tick() {
 
 #[test]
 fn a_site_that_starts_again_and_again_does_not_run_ahead_of_the_time() {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
-    let names: Vec<TxnId> = (0..20).map(|_| Life::begin(site(0), &disk).begins()).collect();
+    let mut life = Life::begin(site(0));
+    let restart_and_begin = |_| {
+        life.lone.restart(new_site(site(0)));
+        life.begins()
+    };
+    let names: Vec<TxnId> = (0..20).map(restart_and_begin).collect();
     assert!(names.is_sorted() && names[0] < names[19]);
     assert!(names[19].began < NOW.plus(Config::default().clock_lead * 2), "{}", names[19].began);
 }
 
 #[test]
 fn no_setting_changes_the_first_configuration_of_a_site_that_has_begun() {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
-    let life = Life::begin(site(3), &disk);
-    let (first, holds) = (life.site.configuration().clone(), life.site.holds());
-    drop(life);
-    let life = Life::begin_with(site(3), configuration(1, 3).quorums, &disk);
-    assert_eq!(*life.site.configuration(), first);
-    assert_eq!(life.site.holds(), holds, "it is a member, and has been from the beginning");
+    let life = Life::begin(site(3));
+    let (first, holds) = (life.lone.site.configuration().clone(), life.lone.site.holds());
+    let life = life.restart(Site::new(site(3), configuration(1, 3).quorums, Config::default()));
+    assert_eq!(*life.lone.site.configuration(), first);
+    assert_eq!(life.lone.site.holds(), holds, "it is a member, and has been from the beginning");
 }
 
 /// Rows of this size, which were written in the first epoch.
 fn with_rows(keys: &[Key], value_bytes: usize) -> Store<MemoryEngine> {
-    let disk = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+    let disk = empty_store();
     for key in keys {
         let mut batch = Batch::new();
         records::put_versions(&mut batch, Epoch(1), Timestamp::from_bits(5), vec![(key.clone(), Some(Value::new(vec![7; value_bytes])))]);
@@ -386,19 +365,18 @@ fn with_rows(keys: &[Key], value_bytes: usize) -> Store<MemoryEngine> {
 }
 
 /// A source, sealed.
-fn sealed(disk: &Store<MemoryEngine>) -> Life<'_> {
-    let mut life = Life::begin(site(3), disk);
+fn sealed(disk: Store<MemoryEngine>) -> Life {
+    let mut life = Life::over(site(3), disk);
     let goal = Goal::of(configuration(3, 4).quorums, "a test's");
     life.hear(site(0), Note::Seal { ballot: Ballot { number: 1, leader: site(0) }, goal });
-    life.loads.clear();
+    life.lone.loads.clear();
     life
 }
 
 #[test]
 fn pages_of_differences_end_where_their_bytes_do_and_no_value_is_loaded_for_them() {
     let keys: Vec<Key> = (0..400).map(|n| Key::new([format!("{n:03}").as_bytes(), &[7; 16 << 10]].concat())).collect();
-    let disk = with_rows(&keys, 1_000);
-    let mut life = sealed(&disk);
+    let mut life = sealed(with_rows(&keys, 1_000));
     let (mut after, mut told) = (Cursor::Start, Vec::new());
     for number in 1.. {
         life.hear(site(1), Note::Pull(Pull { number, since: Epoch(1), before: Epoch(2), after }));
@@ -412,37 +390,34 @@ fn pages_of_differences_end_where_their_bytes_do_and_no_value_is_loaded_for_them
         }
     }
     assert_eq!(told, keys);
-    assert!(!life.loads.iter().any(|load| matches!(load, Load::Get { .. } | Load::Scan { .. })));
+    assert!(!life.lone.loads.iter().any(|load| matches!(load, Load::Get { .. } | Load::Scan { .. })));
 }
 
 #[test]
 fn who_compares_what_it_was_told_loads_no_value() {
-    let disk = with_rows(&["j".into()], 1_000);
-    let mut life = Life::begin(site(3), &disk);
-    life.loads.clear();
+    let mut life = Life::over(site(3), with_rows(&["j".into()], 1_000));
+    life.lone.loads.clear();
     let ballot = Ballot { number: 1, leader: site(0) };
     life.hear(site(0), Note::Reconcile { ballot, anchor: site(1), sources: BTreeSet::from([site(1)]) });
     let entries = vec![difference("j", 6)];
     let number = life.question();
     life.is_told(site(1), Promise::Differences(Differences { number, entries, next: None, whole: false }));
     assert!(matches!(life.notes.last(), Some((_, Note::Fetch { .. }))), "it has an older one");
-    assert!(life.loads.iter().all(|load| matches!(load, Load::Stamps { .. })), "{:?}", life.loads);
+    assert!(life.lone.loads.iter().all(|load| matches!(load, Load::Stamps { .. })), "{:?}", life.lone.loads);
 }
 
 #[test]
 fn copies_and_rows_end_where_their_bytes_do() {
     let keys: Vec<Key> = ["j", "k", "l"].map(Key::from).to_vec();
-    let disk = with_rows(&keys, 3 << 20);
-    let mut life = sealed(&disk);
+    let mut life = sealed(with_rows(&keys, 3 << 20));
     life.hear(site(1), Note::Fetch { number: 1, keys: keys.clone() });
     let Some((_, Promise::Copies { rows, .. })) = life.promises.last() else { panic!("it answers") };
     assert_eq!(rows.len(), 1, "two have more than four megabytes");
     let txn = TxnId { began: Timestamp::from_bits(9), gateway: site(1) };
-    let disk = with_rows(&keys, 3 << 20);
-    let mut life = Life::begin(site(0), &disk);
-    life.loads.clear();
+    let mut life = Life::over(site(0), with_rows(&keys, 3 << 20));
+    life.lone.loads.clear();
     life.hear(site(1), Note::Read { txn, number: 1, query: Query::Keys(keys) });
     let Some((_, Note::Rows(Rows { rows, more: true, .. }))) = life.notes.last() else { panic!("it answers in parts") };
     assert_eq!(rows.len(), 1);
-    assert!(life.loads.iter().all(|load| matches!(load, Load::Get { bytes, .. } if *bytes < 5 << 20)), "no more is read than told");
+    assert!(life.lone.loads.iter().all(|load| matches!(load, Load::Get { bytes, .. } if *bytes < 5 << 20)), "no more is read than told");
 }

@@ -5,7 +5,7 @@ mod model;
 
 use model::{Avantan, Budget, Tokens};
 use rhumb_quota::spec::ProtocolKind::{Any, Majority};
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::Checker;
 
 /// The first two sites want more than they have; the third has enough for one of them.
 const TOKENS: [Tokens; 3] = [
@@ -18,15 +18,10 @@ const QUIET: Budget = Budget { starts: [0; 3], nudges: 0, timeouts: [0; 3], cras
 const FIRST_LEADS: Budget = Budget { starts: [1, 0, 0], ..QUIET };
 const TWO_LEAD: Budget = Budget { starts: [1, 1, 0], ..QUIET };
 
-/// Explores all that `model` can reach: nothing that must not happen does, and everything that should be possible is.
+/// Explores all that can become of the tokens.
 fn check(model: Avantan) {
-    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
-    println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());
+    let checker = rhumb_testkit::model::check(model);
     println!("{}", checker.model().with_tables(|tables| tables.to_string()));
-    for (name, path) in checker.discoveries() {
-        println!("\"{name}\":\n  {}", checker.model().describe_all(path.into_actions()).join("\n  "));
-    }
-    checker.assert_properties();
 }
 
 #[test]
@@ -94,36 +89,25 @@ mod planted {
     use rhumb_quota::planted::Planted;
     use rhumb_quota::spec::ProtocolKind;
 
-    /// A short way to a violation of each of `properties`, by steps as they print.
-    fn counterexamples<const N: usize>(
-        planted: Planted,
-        kind: ProtocolKind,
-        tokens: [Tokens; 3],
-        budget: Budget,
-        properties: [&'static str; N],
-    ) -> [String; N] {
+    /// A short way to a violation of `property`, by steps as they print.
+    fn counterexample(planted: Planted, kind: ProtocolKind, tokens: [Tokens; 3], budget: Budget, property: &'static str) -> String {
         let model = Avantan { rules: Rules::breaking(planted), ..Avantan::new(kind, tokens, budget) };
-        let checker = model.checker().finish_when(HasDiscoveries::AllOf(properties.into())).spawn_bfs().join();
-        println!("{planted:?}: {} states", checker.unique_state_count());
-        properties.map(|property| {
-            let path = checker.discovery(property).unwrap_or_else(|| panic!("{planted:?} does not violate \"{property}\""));
-            let steps = checker.model().describe_all(path.into_actions());
-            println!("\"{property}\":\n  {}", steps.join("\n  "));
-            steps.join("; ")
-        })
+        rhumb_testkit::model::refute(model, property).join("; ")
     }
 
     #[test]
     fn an_offer_taken_back_on_silence_is_refuted() {
         let budget = Budget { nudges: 1, ..FIRST_LEADS };
-        let found = counterexamples(Planted::UnfreezeOnTimeout, Majority, TOKENS, budget, [MEMBERSHIP, ASSERTIONS]);
-        assert!(found.iter().all(|steps| steps.contains("Nudge")), "without patience lost all is well: {found:#?}");
+        for property in [MEMBERSHIP, ASSERTIONS] {
+            let steps = counterexample(Planted::UnfreezeOnTimeout, Majority, TOKENS, budget, property);
+            assert!(steps.contains("Nudge"), "without patience lost all is well: {steps}");
+        }
     }
 
     #[test]
     fn a_list_applied_again_is_refuted() {
         for kind in [Majority, Any] {
-            let [steps] = counterexamples(Planted::SlotReplay, kind, TOKENS, FIRST_LEADS, [CONSERVATION]);
+            let steps = counterexample(Planted::SlotReplay, kind, TOKENS, FIRST_LEADS, CONSERVATION);
             assert!(steps.matches("Decided").count() > 1, "told once, all is well: {steps}");
         }
     }
@@ -131,7 +115,7 @@ mod planted {
     #[test]
     fn a_leader_that_aborts_with_its_list_out_is_refuted() {
         let budget = Budget { nudges: 1, timeouts: [0, 1, 0], ..FIRST_LEADS };
-        let [steps] = counterexamples(Planted::AbortAfterAccept, Any, TOKENS, budget, [MEMBERSHIP]);
+        let steps = counterexample(Planted::AbortAfterAccept, Any, TOKENS, budget, MEMBERSHIP);
         assert!(steps.contains("Nudge at r0.0"), "without patience lost all is well: {steps}");
     }
 
@@ -141,7 +125,7 @@ mod planted {
         tokens[0].wants = 8;
         let budget = Budget { nudges: 1, ..FIRST_LEADS };
         for kind in [Majority, Any] {
-            counterexamples(Planted::AsPrinted, kind, tokens, budget, [CONSERVATION]);
+            counterexample(Planted::AsPrinted, kind, tokens, budget, CONSERVATION);
         }
     }
 }

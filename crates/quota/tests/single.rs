@@ -1,7 +1,7 @@
 //! What a site does with requests, to the effect: one that stands alone, held against a model that is a few numbers.
 
 use proptest::prelude::*;
-use rhumb_core::actor::{Body, Effect, Gated, Load, Loaded};
+use rhumb_core::actor::{Body, Effect};
 use rhumb_core::{Actor, Effects, Input, SiteId, Time, Topology, work};
 use rhumb_quota::catalog::{self, Definition, Definitions, Made, QuotaId};
 use rhumb_quota::lost::Settled;
@@ -14,21 +14,20 @@ use rhumb_quota::site::Timer;
 use rhumb_quota::spec::Spec;
 use rhumb_quota::window::REMEMBERED_TICKS;
 use rhumb_quota::{Config, Site};
-use rhumb_store::{MemoryEngine, Store};
+use rhumb_testkit::empty_store;
+use rhumb_testkit::lone::{Lone, Said};
 use std::collections::BTreeMap;
 
 const NOW: Time = Time::from_micros(1_000_000);
 const ME: SiteId = SiteId::new(0, 0);
 
-/// A site of a cluster, of which no other ever answers, over a store of its own.
+/// A site of a cluster, of which no other ever answers.
 struct Alone {
+    lone: Lone<Site>,
     topology: Topology,
-    site: Site,
-    store: Store<MemoryEngine>,
     requests: u64,
     /// Records written by the last request.
     written: usize,
-    answers: BTreeMap<u64, Answer>,
 }
 
 fn name(text: &str) -> Name {
@@ -38,16 +37,8 @@ fn name(text: &str) -> Name {
 impl Alone {
     fn new(regions: u16, config: Config) -> Alone {
         let topology = Topology::new((0..regions).map(|region| format!("region{region}")).collect(), 1);
-        let mut alone = Alone {
-            site: Site::new(ME, &topology, config),
-            topology,
-            store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
-            requests: 0,
-            written: 0,
-            answers: BTreeMap::new(),
-        };
-        alone.step(Input::Start);
-        alone
+        let lone = Lone::new(Site::new(ME, &topology, config), empty_store(), NOW);
+        Alone { lone, topology, requests: 0, written: 0 }
     }
 
     /// A cluster of one site with the quota `vm`.
@@ -60,45 +51,19 @@ impl Alone {
 
     /// Dies, and starts again.
     fn crash(&mut self) {
-        self.site = Site::new(ME, &self.topology, Config::default());
-        self.step(Input::Start);
-    }
-
-    fn step(&mut self, input: Input<Site>) {
-        let mut inputs = vec![input];
-        while let Some(input) = inputs.pop() {
-            let mut fx = Effects::new(false);
-            self.site.step(NOW, input, &mut fx);
-            for effect in fx.take() {
-                match effect {
-                    Effect::Load { token, load } => inputs.push(Input::Loaded { token, loaded: self.load(&load) }),
-                    Effect::Persist { batch, then, .. } => {
-                        self.written += batch.ops.len();
-                        self.store.apply(&batch).expect("a store in memory does not fail");
-                        self.store.sync().expect("a store in memory does not fail");
-                        for gated in then {
-                            if let Gated::Answer { id, answer } = gated {
-                                self.answers.insert(id, answer);
-                            }
-                        }
-                    }
-                    Effect::Answer { id, answer } => drop(self.answers.insert(id, answer)),
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    fn load(&self, load: &Load) -> Loaded {
-        self.store.load(load).expect("a store in memory does not fail")
+        self.lone.restart(Site::new(ME, &self.topology, Config::default()));
     }
 
     /// The answer, if there is one at once.
     fn ask(&mut self, request: Request) -> Option<Answer> {
         self.requests += 1;
-        self.written = 0;
-        self.step(Input::Client { id: self.requests, request });
-        self.answers.get(&self.requests).cloned()
+        let before = self.lone.writes;
+        let said = self.lone.ask(self.requests, request);
+        self.written = self.lone.writes - before;
+        said.into_iter().find_map(|said| match said {
+            Said::Answer(id, answer) if id == self.requests => Some(answer),
+            _ => None,
+        })
     }
 
     /// The outcome of one operation, if it has one at once.
@@ -111,7 +76,7 @@ impl Alone {
 
     /// Left and held.
     fn tokens(&self) -> (u64, u64) {
-        let (_, account) = self.site.accounts().next().expect("there is a quota");
+        let (_, account) = self.lone.site.accounts().next().expect("there is a quota");
         (account.tokens.left, account.tokens.held)
     }
 }
@@ -200,7 +165,7 @@ fn an_id_is_refused_when_there_is_no_memory_for_it_and_known_for_a_minute() {
     let mut ticks = 0;
     while alone.run(operation(9)).is_some_and(|outcome| outcome.is_err()) {
         assert_eq!(alone.run(operation(0)), Some(Ok(Done { left: 99 })), "it is answered again");
-        alone.step(Input::Timer(Timer::Tick));
+        alone.lone.step(Input::Timer(Timer::Tick));
         ticks += 1;
     }
     assert_eq!((ticks, alone.tokens()), (REMEMBERED_TICKS, (93, 7)));
@@ -253,7 +218,7 @@ fn with_thousands_below() -> Alone {
     let quotas = [define(0, name("vm"), 30_000, None)].into_iter().chain(children).collect();
     let definitions = Definitions::new(quotas, Made { created: CHILDREN + 1, ..Made::default() });
     let note = Note::Catalog(catalog::Note::State { slot: CHILDREN + 1, definitions });
-    alone.step(Input::Message { from: SiteId::new(1, 0), body: Body::Note(note) });
+    alone.lone.step(Input::Message { from: SiteId::new(1, 0), body: Body::Note(note) });
     alone
 }
 

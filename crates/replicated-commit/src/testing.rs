@@ -14,8 +14,9 @@ use super::roles::Roles;
 use crate::Site;
 use crate::views::{NearCatchUp, NearCohort, NearCoordinator, NearMover};
 use rhumb_commit::placement::{Placement, Regions};
-use rhumb_core::actor::{Agreed, Effect, Gated, Op, Space, Token};
-use rhumb_core::{Batch, Effects, Key, Load, Loaded, Row, SiteId, Time, Timestamp, Topology, TxnId};
+use rhumb_core::actor::{Effect, Space, Token};
+use rhumb_core::{Effects, Loaded, Row, SiteId, Time, Timestamp, Topology, TxnId};
+use rhumb_testkit::effects;
 use std::sync::Arc;
 
 /// The site itself, and those of its shard in the other regions.
@@ -62,36 +63,19 @@ impl Stage {
         let mut said = Vec::new();
         for effect in fx.take() {
             match effect {
-                Effect::Send { to, note } => said.push(format!("{note} → {to}")),
-                Effect::Load { token, load } => {
-                    self.token = token;
-                    said.push(format!("load {}", loaded(&load)));
-                }
-                Effect::Persist { batch, token, then } => {
-                    self.token = token.unwrap_or(self.token);
-                    let then = then.into_iter().map(|gated| match gated {
-                        Gated::Send { to, promise } => format!("{promise} → {to}"),
-                        Gated::Answer { answer, .. } => format!("answer {answer:?}"),
-                    });
-                    let words: Vec<String> = std::iter::once(format!("write [{}]", written(&batch))).chain(then).collect();
-                    said.push(words.join(", then "));
-                }
-                Effect::Answer { answer, .. } => said.push(match answer {
-                    Answer::Failed(error) => format!("answer failed: {error}"),
-                    answer => format!("answer {answer:?}"),
-                }),
-                Effect::SetTimer { timer, .. } => said.push(format!("timer {timer:?}")),
-                Effect::Collect(_) => said.push("collect".into()),
-                Effect::Count(_) | Effect::Trace(_) => {}
+                Effect::Load { token, .. } | Effect::Persist { token: Some(token), .. } => self.token = token,
+                Effect::Count(_) => continue,
+                _ => {}
             }
+            said.push(effects::line(&effect));
         }
         while let Some(local) = self.shared.next_local() {
             said.push(match local {
-                Local::Note(note) => format!("{note} → {ME}"),
+                Local::Note(note) => format!("to {ME}: {note}"),
                 local => format!("tell {local:?}"),
             });
         }
-        said.extend(fx.take_agreed().into_iter().map(|Agreed { topic, key, .. }| format!("agree on {topic} {key}")));
+        said.extend(effects::agreed(&mut fx));
         (result, said)
     }
 
@@ -161,30 +145,25 @@ pub(crate) fn rows(versions: &[(&str, Timestamp)]) -> Loaded {
     Loaded::Rows { rows: rows.collect(), more: false }
 }
 
-fn name(space: Space) -> &'static str {
-    let names =
-        [(NUMBERS, "number"), (PLACEMENT, "placement"), (VOTES, "vote"), (PREPARED, "prepared"), (CARRIED, "carried"), (LOG, "log")];
-    names.iter().find(|(known, _)| *known == space).map_or("?", |(_, name)| name)
-}
+impl effects::Shown for Site {
+    fn record(space: Space) -> &'static str {
+        match space {
+            NUMBERS => "number",
+            PLACEMENT => "placement",
+            VOTES => "vote",
+            PREPARED => "prepared",
+            CARRIED => "carried",
+            LOG => "log",
+            _ => "unknown",
+        }
+    }
 
-/// What a batch writes, by kind.
-fn written(batch: &Batch) -> String {
-    let ops = batch.ops.iter().map(|op| match op {
-        Op::PutVersion { key, .. } => format!("row {key}"),
-        Op::PutRecord { space, .. } => name(*space).to_owned(),
-        Op::DeleteRecord { space, .. } => format!("no {}", name(*space)),
-    });
-    ops.collect::<Vec<_>>().join(" ")
-}
-
-fn loaded(load: &Load) -> String {
-    let list = |keys: &mut dyn Iterator<Item = &Key>| keys.map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    match load {
-        Load::Get { keys, .. } => format!("rows {}", list(&mut keys.iter())),
-        Load::Stamps { keys } => format!("versions of {}", list(&mut keys.iter())),
-        Load::Scan { range, .. } => format!("rows of {range}"),
-        Load::ScanStamps { range, .. } => format!("versions in {range}"),
-        Load::Versions { versions, .. } => format!("versions {}", list(&mut versions.iter().map(|(key, _)| key))),
-        Load::Records { space, .. } => format!("records of {}", name(*space)),
+    fn answer(answer: &Answer) -> String {
+        match answer {
+            Answer::Began { txn } => format!("began {txn}"),
+            Answer::Committed(committed) => format!("committed after {} trips", committed.trips),
+            Answer::Failed(error) => format!("failed: {error}"),
+            other => format!("{other:?}"),
+        }
     }
 }

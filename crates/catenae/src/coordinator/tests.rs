@@ -158,7 +158,11 @@ fn clients_are_told_what_is_known_when_they_have_waited_too_long() {
     coordinator.desk_mut(OWN).queue(Asked { by: Asker::Client(3), transaction: read(3), since: 0, stays: false });
     let told = bench.effects(|cx| coordinator.expire(0, false, cx));
     let in_doubt = TxnError::Unknown("the other regions have not confirmed it in time".into());
-    assert_eq!((told.len(), told[1].as_str()), (3, format!("answer 1: {in_doubt}").as_str()), "what was not sealed first: {told:?}");
+    assert_eq!(
+        (told.len(), told[1].as_str()),
+        (3, format!("answer 1: failed: {in_doubt}").as_str()),
+        "what was not sealed first: {told:?}"
+    );
     assert!(told[0].starts_with("answer 3: ") && told[2].starts_with("answer 2: "));
     assert!(coordinator.is_idle());
 }

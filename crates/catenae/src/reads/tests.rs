@@ -97,7 +97,7 @@ fn the_role_serves_what_is_settled_at_once_and_has_an_epoch_sealed_for_a_strict_
     let mut reads = Reads::default();
     let at = Epoch::NONE.snapshot(Lone::config().epoch);
     let (strict, effects) = bench.act(|cx| reads.on_read(7, wanted(), Freshness::Settled, &epochs, cx));
-    assert_eq!((strict.is_none(), effects), (true, vec![format!("load 1: {} at {at}", key(0))]));
+    assert_eq!((strict.is_none(), effects), (true, vec![format!("load rows {} at {at}", key(0))]));
     let rows = vec![Row { key: key(0), version: Timestamp::ZERO, value: None }];
     let loaded = Loaded::Rows { rows, more: false };
     assert_eq!(bench.effects(|cx| reads.on_loaded(1, loaded, &epochs, cx)), [format!("answer 7: 1 rows at {at}")]);
@@ -119,9 +119,9 @@ fn the_role_keeps_a_read_until_its_epoch_is_settled_or_gives_it_up_in_time() {
         });
     }
     let why = "the epoch that the read waits for was not settled in this region in time";
-    assert_eq!(bench.effects(|cx| reads.expire(0, 7, cx)), [format!("answer 7: {}", TxnError::Unavailable(why.into()))]);
+    assert_eq!(bench.effects(|cx| reads.expire(0, 7, cx)), [format!("answer 7: failed: {}", TxnError::Unavailable(why.into()))]);
     epochs.complete(Epoch(1));
     assert_eq!(epochs.settle(None), Some(Epoch(1)));
     let snapshot = Epoch(1).snapshot(length);
-    assert_eq!(bench.effects(|cx| reads.on_settled(&epochs, cx)), [format!("load 1: {} at {snapshot}", key(0))]);
+    assert_eq!(bench.effects(|cx| reads.on_settled(&epochs, cx)), [format!("load rows {} at {snapshot}", key(0))]);
 }

@@ -124,20 +124,20 @@ fn the_role_loads_writes_and_answers_and_those_that_wait_follow() {
     runs.agree(&[add(&["k"])]);
     assert!(runs.register(vec![(next, add(&["k"]))]).is_empty(), "of another epoch");
     let at = Epoch(1).timestamp(Lone::config().epoch, 0);
-    assert_eq!(bench.effects(|cx| runs.run_ready(cx)), [format!("load 1: k at {}", at.previous())]);
+    assert_eq!(bench.effects(|cx| runs.run_ready(cx)), [format!("load rows k at {}", at.previous())]);
     let later = Epoch(2).timestamp(Lone::config().epoch, 0);
     let ran = Outcome::Done(vec![Output::Number(1)]);
     let expected = [
-        "write: 1 ops".to_string(),
+        "sync +k".to_string(),
         format!("answer 7: ran at {at}: {ran:?}"),
-        format!("load 2: k at {}", later.previous()),
+        format!("load rows k at {}", later.previous()),
         "agree on transaction e1.r0.0".to_string(),
     ];
     assert_eq!(bench.effects(|cx| runs.on_loaded(1, nothing_there(), cx)), expected);
     assert_eq!((runs.backlog().len(), runs.ledger().first_unsettled()), (1, Some(Epoch(2))));
     assert_eq!(
         bench.effects(|cx| runs.on_loaded(2, nothing_there(), cx)),
-        ["write: 1 ops", "agree on transaction e2.r0.0"],
+        ["sync +k", "agree on transaction e2.r0.0"],
         "nobody here asked for it"
     );
     assert!(runs.are_idle() && runs.backlog().len() == 0);
@@ -149,5 +149,5 @@ fn the_role_tells_clients_that_have_waited_too_long_that_the_outcome_is_unknown(
     let mut runs = bench.log_with(STREAM, vec![add(&["k"])]).runs;
     runs.await_runs([0, 1].map(|place| Agreed { identifier: identifier(STREAM, place), client: place.into(), since: place.into() }));
     let unknown = TxnError::Unknown("it is agreed on, but not settled in time".into());
-    assert_eq!(bench.effects(|cx| runs.expire(0, cx)), [format!("answer 0: {unknown}")]);
+    assert_eq!(bench.effects(|cx| runs.expire(0, cx)), [format!("answer 0: failed: {unknown}")]);
 }

@@ -1,52 +1,18 @@
 //! Catenae, checked exhaustively in small configurations, and the checks held against protocols with one rule broken: what regions say
 //! (`streams`), and what follows from it (`epochs`).
 
-#[path = "../../../commit/tests/departures/mod.rs"]
-mod departures;
 mod epochs;
 mod streams;
 
-use departures::Bounds;
 use epochs::{Broken, Epochs};
+use rhumb_testkit::departures::Bounds;
+use rhumb_testkit::model::{check, refute, report};
 use stateright::{Checker, HasDiscoveries, Model};
-use std::fmt::Debug;
-use std::hash::Hash;
 use streams::{Budget, Streams, search_all};
-
-/// Explores all that `model` can reach: nothing that must not happen does, and everything that should be possible is.
-fn check<M>(model: M)
-where
-    M: Model + Send + Sync + 'static,
-    M::State: Hash + Send + Sync + Clone + Debug + PartialEq,
-    M::Action: Debug + Clone + PartialEq,
-{
-    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
-    println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());
-    checker.assert_properties();
-}
-
-/// Finds a way to a violation of `property`.
-fn refute<M>(model: M, property: &'static str)
-where
-    M: Model + Send + Sync + 'static,
-    M::State: Hash + Send + Sync + Clone + Debug + PartialEq,
-    M::Action: Debug + Clone + PartialEq,
-{
-    let checker = model.checker().finish_when(HasDiscoveries::AllOf([property].into())).spawn_bfs().join();
-    let path = checker.discovery(property).unwrap_or_else(|| panic!("nothing violates \"{property}\""));
-    let steps: Vec<String> = path.into_actions().iter().map(|action| format!("{action:?}")).collect();
-    println!("\"{property}\" after {} states:\n  {}", checker.unique_state_count(), steps.join("\n  "));
-}
 
 /// Explores all that can become of a stream.
 fn check_stream(model: Streams) {
-    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
-    println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());
-    println!("{}", checker.model().counts());
-    for (name, path) in checker.discoveries() {
-        println!("\"{name}\":\n  {}", checker.model().describe_all(path.into_actions()).join("\n  "));
-    }
-    checker.assert_properties();
+    println!("{}", check(model).model().counts());
 }
 
 /// Runs a stream on all schedules within those bounds.
@@ -75,7 +41,7 @@ fn what_a_region_says_is_agreed_on_though_a_region_crashes() {
     for crashes in [[1, 0, 0], [0, 1, 0]] {
         let model = Streams::new(1, Budget { ticks: [1, 2, 0], crashes, ..QUIET }).without(2);
         let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).target_max_depth(DEPTH).spawn_bfs().join();
-        println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());
+        report(&checker);
         checker.assert_properties();
     }
 }
@@ -110,46 +76,38 @@ mod planted {
     use rhumb_catenae::planted::Planted;
     use streams::{COUNTED, DURABLE, PATIENT, PROGRESS};
 
-    /// A short way to a violation of `property`.
-    fn refute_stream(model: Streams, property: &'static str) {
-        let checker = model.checker().finish_when(HasDiscoveries::AllOf([property].into())).spawn_bfs().join();
-        println!("{} states", checker.unique_state_count());
-        let path = checker.discovery(property).unwrap_or_else(|| panic!("nothing violates \"{property}\""));
-        println!("\"{property}\":\n  {}", checker.model().describe_all(path.into_actions()).join("\n  "));
-    }
-
     /// The first region crashes once.
     const CRASHES: Budget = Budget { crashes: [1, 0, 0], ..TURNS };
 
     #[test]
     fn a_forgotten_promise_is_caught() {
         let budget = Budget { ticks: [1, 2, 0], ..QUIET };
-        refute_stream(Streams::new(1, budget).breaking(Planted::PromiseForgotten), DURABLE);
+        refute(Streams::new(1, budget).breaking(Planted::PromiseForgotten), DURABLE);
     }
 
     #[test]
     fn an_entry_answered_at_home_is_caught() {
-        refute_stream(Streams::new(2, TURNS).without(2).breaking(Planted::AnsweredAtHome), DURABLE);
+        refute(Streams::new(2, TURNS).without(2).breaking(Planted::AnsweredAtHome), DURABLE);
     }
 
     #[test]
     fn a_site_that_counts_what_it_learnt_above_all_ballots_is_caught() {
-        refute_stream(Streams::new(2, CRASHES).without(2).breaking(Planted::LearntIsHeld), COUNTED);
+        refute(Streams::new(2, CRASHES).without(2).breaking(Planted::LearntIsHeld), COUNTED);
     }
 
     #[test]
     fn a_stream_reclaimed_at_once_is_caught() {
-        refute_stream(Streams::new(2, CRASHES).without(2).breaking(Planted::ReclaimedAtOnce), PATIENT);
+        refute(Streams::new(2, CRASHES).without(2).breaking(Planted::ReclaimedAtOnce), PATIENT);
     }
 
     #[test]
     fn a_stream_found_silent_unasked_is_caught() {
-        refute_stream(Streams::new(2, TURNS).without(2).with_full(1).breaking(Planted::SilentUnasked), PATIENT);
+        refute(Streams::new(2, TURNS).without(2).with_full(1).breaking(Planted::SilentUnasked), PATIENT);
     }
 
     #[test]
     fn a_gap_that_nobody_asks_for_is_caught() {
-        refute_stream(Streams::new(1, TURNS).without(2).with_progress().breaking(Planted::GapUnasked), PROGRESS);
+        refute(Streams::new(1, TURNS).without(2).with_progress().breaking(Planted::GapUnasked), PROGRESS);
     }
 }
 

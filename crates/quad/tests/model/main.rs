@@ -2,47 +2,18 @@
 //! of which passes an epoch over or crashes; cores that an operator declares lost. And the checks held against protocols with one rule broken.
 
 mod change;
-#[path = "../../../commit/tests/departures/mod.rs"]
-mod departures;
 mod epochs;
 mod schedules;
 
 use change::{AGREEMENT, Change, LASTING, Rule};
-use departures::Bounds;
 use epochs::{Crash, Epochs, TRUE_CLAIMS};
 use rhumb_core::SiteId;
 use rhumb_quad::quorums::Quorums;
 use rhumb_quad::{Configuration, Goal};
+use rhumb_testkit::departures::Bounds;
+use rhumb_testkit::model::{check, refute};
 use schedules::Case;
-use stateright::{Checker, HasDiscoveries, Model};
 use std::collections::BTreeSet;
-use std::fmt::Debug;
-
-fn check<M>(model: M)
-where
-    M: Model<State: Clone + std::hash::Hash + Debug + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq + Send + Sync>
-        + Send
-        + Sync
-        + 'static,
-{
-    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
-    println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());
-    checker.assert_properties();
-}
-
-/// Finds a way to a violation of `property`.
-fn refute<M>(model: M, property: &'static str)
-where
-    M: Model<State: Clone + std::hash::Hash + Debug + PartialEq + Send + Sync, Action: Clone + Debug + PartialEq + Send + Sync>
-        + Send
-        + Sync
-        + 'static,
-{
-    let checker = model.checker().finish_when(HasDiscoveries::AllOf([property].into())).spawn_bfs().join();
-    let path = checker.discovery(property).unwrap_or_else(|| panic!("nothing violates \"{property}\""));
-    let steps: Vec<String> = path.into_actions().iter().map(|action| format!("{action:?}")).collect();
-    println!("\"{property}\" after {} states:\n  {}", checker.unique_state_count(), steps.join("\n  "));
-}
 
 /// Of a core: it writes at all cores.
 const AT_CORE: Change = Change { rule: Rule::AsIs, writers: &[0, 1, 2], movers: 2, lost: &[] };

@@ -11,13 +11,11 @@ use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::{Actor, Body, Effect, Gated, Input, Load, Loaded, Token};
 use rhumb_core::{Batch, Effects, Key, Rules, SiteId, Span, Time, Timestamp};
 use rhumb_quad::message::{Note, Promise};
+use rhumb_quad::planted::Planted;
 use rhumb_quad::{Admin, Answer, Config, Configuration, Epoch, Goal, Request, Site, Stamped, Timer};
 use rhumb_store::{MemoryEngine, Store};
+use rhumb_testkit::departures::{Bounds, Departure, Flaw, Searched, search};
 use std::collections::{BTreeMap, VecDeque};
-
-use crate::departures::{Bounds, Departure, Flaw, Searched, search};
-
-use rhumb_quad::planted::Planted;
 
 /// The longest that a schedule may take until all is well again.
 const TICKS_MAX: usize = 120;

@@ -148,15 +148,6 @@ impl Avantan {
             step
         })
     }
-
-    /// One line each, for people.
-    pub fn describe_all(&self, actions: Vec<Action>) -> Vec<String> {
-        let describe = |tables: &Tables, action: Action| match action.input {
-            Input::Deliver(envelope) => tables.envelope(envelope).to_string(),
-            input => format!("{input:?} at {}", site(action.site)),
-        };
-        self.with_tables(|tables| actions.into_iter().map(|action| describe(tables, action)).collect())
-    }
 }
 
 impl Budget {
@@ -217,6 +208,13 @@ impl Model for Avantan {
         let timed = matches!(action.input, Input::Nudge | Input::Timeout);
         let changed = (state.parts != last.parts && !timed) || told || step.effective || step.broken || state.decided != last.decided;
         changed.then_some(state)
+    }
+
+    fn format_action(&self, action: &Action) -> String {
+        match action.input {
+            Input::Deliver(envelope) => self.with_tables(|tables| tables.envelope(envelope).to_string()),
+            input => format!("{input:?} at {}", site(action.site)),
+        }
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

@@ -1,6 +1,7 @@
 //! Avantan[*]: those who hear each other move tokens; a list is decided once all its members have it on disk.
 
 use crate::support::client::has;
+use crate::support::messages::{is_accept, is_accept_ok};
 use crate::support::{Cluster, R0, R1};
 use rhumb_core::Span;
 use rhumb_quota::spec::ProtocolKind::Any;
@@ -34,7 +35,7 @@ fn a_member_refuses_alone_and_the_leader_aborts() {
     );
     cluster.create_vm(30, Any);
     cluster.narrate("a client of r0 acquires 15; the list for r1 is under way for long");
-    cluster.hold(|envelope| envelope.is_accept());
+    cluster.hold(is_accept);
     cluster.acquire(R0, "vm", 15);
     cluster.settle();
     assert_eq!(cluster.tokens(R1, "vm").offered, 10);
@@ -59,11 +60,11 @@ fn members_decide_without_their_leader() {
     );
     cluster.create_vm(30, Any);
     cluster.narrate("a client of r0 acquires 25; r1 and r2 accept, and r0 dies");
-    cluster.hold(|envelope| envelope.is_accept_ok());
+    cluster.hold(is_accept_ok);
     cluster.acquire(R0, "vm", 25);
     cluster.settle();
     cluster.kill(R0);
-    cluster.lose(|envelope| envelope.is_accept_ok());
+    cluster.lose(is_accept_ok);
     cluster.let_go();
     cluster.narrate("r1 and r2 ask");
     cluster.advance(ACT);

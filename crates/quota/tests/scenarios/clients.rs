@@ -180,8 +180,8 @@ fn a_site_lets_only_so_many_operations_wait() {
     let mut cluster = Cluster::new(3, "The others are out of reach, and more operations come than may wait.");
     cluster.create_vm(30, Majority);
     cluster.acquire(R0, "vm", 10);
-    cluster.cut(R1);
-    cluster.cut(R2);
+    cluster.cut(R1.region);
+    cluster.cut(R2.region);
     let allowed = Config::default().waiting_per_quota;
     let waiting: Vec<_> = (0..allowed).map(|_| cluster.acquire(R0, "vm", 1)).collect();
     assert!(waiting.iter().all(|id| cluster.waits(*id)));

@@ -1,6 +1,7 @@
 //! Exact reads: all sites stand still at one moment, and nothing waits for a count that cannot be finished.
 
 use crate::support::client::has;
+use crate::support::messages::{is_counted, is_seen};
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_core::Span;
 use rhumb_quota::info::Read;
@@ -98,9 +99,9 @@ fn readers_share_the_next_count_and_it_is_not_at_once() {
     assert!(others.iter().all(|other| cluster.waits(*other)), "a count does not follow another at once");
     let acquire = cluster.acquire(R0, "vm", 1);
     assert_eq!(cluster.outcome(acquire), Ok(9), "nobody stands still meanwhile");
-    cluster.hold(|envelope| envelope.is_counted());
+    cluster.hold(is_counted);
     cluster.advance(Span::from_millis(550));
-    assert_eq!(cluster.under_way(), 2, "one count, told to two sites");
+    assert_eq!(cluster.under_way(is_counted), 2, "one count, told to two sites");
     cluster.let_go();
     cluster.settle();
     assert!(others.iter().all(|other| cluster.info(*other).held() == 1));
@@ -118,7 +119,7 @@ fn a_child_that_is_dropped_while_its_parent_is_counted_gives_back() {
     cluster.acquire(R0, "team", 4);
     cluster.narrate("a client of r1 asks how many org has; what it is told is under way for long");
     let get = cluster.get(R1, "org", Read::Exact);
-    cluster.hold(|envelope| envelope.to == R1 && !envelope.is_seen());
+    cluster.hold(|envelope| envelope.to == R1 && !is_seen(envelope));
     cluster.settle();
     cluster.narrate("team is dropped");
     cluster.drop_quota(R2, "team");
@@ -147,6 +148,7 @@ fn a_refusal_is_counted_although_a_count_was_just_before() {
 #[cfg(feature = "planted")]
 #[test]
 fn tokens_counted_while_they_are_on_their_way_are_caught() {
+    use crate::support::messages::is_accept;
     use rhumb_core::Rules;
     use rhumb_quota::planted::Planted;
     let counted = |planted| {
@@ -156,7 +158,7 @@ fn tokens_counted_while_they_are_on_their_way_are_caught() {
         };
         let mut cluster = Cluster::with_sites(3, "", make);
         cluster.create_vm(30, Any);
-        cluster.hold(|envelope| envelope.is_accept());
+        cluster.hold(is_accept);
         cluster.acquire(R0, "vm", 15);
         cluster.settle();
         let get = cluster.get(R2, "vm", Read::Exact);
@@ -174,6 +176,7 @@ fn tokens_counted_while_they_are_on_their_way_are_caught() {
 #[cfg(feature = "planted")]
 #[test]
 fn a_count_that_asks_nobody_whether_it_stood_still_is_caught() {
+    use crate::support::messages::is_void;
     use rhumb_core::Rules;
     use rhumb_quota::planted::Planted;
     let counted = |planted| {
@@ -188,11 +191,11 @@ fn a_count_that_asks_nobody_whether_it_stood_still_is_caught() {
         // r0 does not hear of the count; that r2 goes on for r0's sake, r1 does not.
         cluster.hold(|envelope| envelope.from == R1 && envelope.to == R0);
         cluster.settle();
-        cluster.hold(|envelope| [(R0, R1), (R1, R0)].contains(&(envelope.from, envelope.to)) || envelope.is_void());
+        cluster.hold(|envelope| [(R0, R1), (R1, R0)].contains(&(envelope.from, envelope.to)) || is_void(envelope));
         cluster.acquire(R0, "vm", 15);
         cluster.settle();
         cluster.lose(|envelope| envelope.from == R0 && envelope.to == R1);
-        cluster.hold(|envelope| envelope.is_void());
+        cluster.hold(is_void);
         cluster.settle();
         cluster.let_go();
         cluster.advance(REST);

@@ -2,6 +2,7 @@
 //! knows better.
 
 use crate::support::client::{Has, has};
+use crate::support::messages::{is_accept, is_booking, is_decided, is_of_a_count, is_stand, is_stood};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Span};
@@ -68,7 +69,7 @@ fn a_lost_site_that_lives_covers_what_it_gives_out_and_learns_that_it_is_lost() 
         again it is told nothing but that it is lost, and refuses whatever is asked of it from then on, in later lives too.",
     );
     cluster.create_vm(30, Any);
-    cluster.cut(R2);
+    cluster.cut(R2.region);
     cluster.declare_lost(R0, R2);
     cluster.narrate("clients of r2 acquire all it has");
     let acquire = cluster.acquire(R2, "vm", 10);
@@ -100,7 +101,7 @@ fn what_a_lost_site_had_is_settled_by_any_sites_count() {
     let mut cluster = Cluster::new(3, "");
     cluster.create_vm(30, Majority);
     cluster.kill(R2);
-    cluster.hold(|envelope| envelope.from == R0 && envelope.is_stand());
+    cluster.hold(|envelope| envelope.from == R0 && is_stand(envelope));
     cluster.declare_lost(R1, R2);
     // After each of them r0 serves for a while, and waits longer until the next.
     cluster.advance(SECOND * 40);
@@ -124,17 +125,17 @@ fn lose_r2(held: u64, holds: fn(&Envelope) -> bool) -> Cluster {
 
 /// What `ask` asks, where clients of r2 hold 10, has all sites counted; while it is not yet sure that they stood still, it is booked what r2 had.
 fn booked_in_the_midst_of_a_count(ask: fn(&mut Cluster) -> RequestId) -> (Cluster, RequestId) {
-    let mut cluster = lose_r2(10, Envelope::is_booking);
+    let mut cluster = lose_r2(10, is_booking);
     // No count follows at once on the one that is to settle the loss.
     cluster.advance(PATIENCE);
-    cluster.hold(|envelope| envelope.is_booking() || envelope.is_stood());
+    cluster.hold(|envelope| is_booking(envelope) || is_stood(envelope));
     let id = ask(&mut cluster);
     cluster.settle();
     assert_eq!(cluster.all_tokens(), [has(10, 0), has(10, 0)]);
-    cluster.hold(Envelope::is_stood);
+    cluster.hold(is_stood);
     cluster.settle();
     assert_eq!(cluster.all_tokens(), [has(10, 10), has(10, 0)], "it is booked");
-    assert!(cluster.under_way() > 0 && cluster.waits(id), "the count is under way");
+    assert!(cluster.under_way(is_stood) > 0 && cluster.waits(id), "the count is under way");
     cluster.let_go();
     cluster.advance(SECOND);
     (cluster, id)
@@ -159,7 +160,7 @@ fn a_list_that_takes_from_a_lost_member_is_dead() {
     );
     cluster.create_vm(30, Any);
     cluster.narrate("a client of r0 acquires 25; r2 has offered its 10, and dies before the list comes");
-    cluster.hold(|envelope| envelope.is_accept() && envelope.to == R2);
+    cluster.hold(|envelope| is_accept(envelope) && envelope.to == R2);
     cluster.acquire(R0, "vm", 25);
     cluster.settle();
     cluster.kill(R2);
@@ -183,12 +184,12 @@ fn list_that_gives(make: fn(rhumb_quota::Site) -> rhumb_quota::Site) -> Cluster 
     );
     cluster.create_vm(30, Any);
     cluster.narrate("a client of r2 acquires 25; r2 decides its list, serves it, and dies with the word of that");
-    cluster.hold(|envelope| envelope.is_decided());
+    cluster.hold(is_decided);
     let acquire = cluster.acquire(R2, "vm", 25);
     cluster.settle();
     assert!(cluster.outcome(acquire).is_ok());
     cluster.kill(R2);
-    cluster.lose(|envelope| envelope.is_decided());
+    cluster.lose(is_decided);
     cluster.let_go();
     cluster.declare_lost(R0, R2);
     cluster.advance(PATIENCE);
@@ -277,7 +278,7 @@ fn a_lowered_limit_that_a_lost_site_never_heard_of_is_owed() {
         It may have given out its 10, of which 5 are no longer its own: these are collected from the others.",
     );
     cluster.create_vm(30, Majority);
-    cluster.cut(R2);
+    cluster.cut(R2.region);
     cluster.set_limit(R0, 15);
     cluster.declare_lost(R0, R2);
     cluster.advance(PATIENCE);
@@ -293,7 +294,7 @@ fn a_lowered_limit_that_a_lost_site_never_heard_of_is_owed() {
 
 /// Tokens of the others, after r2 is lost with 10 of 30, the limit is raised by `raises`, and it is settled. The heir is r0.
 fn raised_after_a_loss(raises: &[u64]) -> Vec<Has> {
-    let mut cluster = lose_r2(4, Envelope::is_of_a_count);
+    let mut cluster = lose_r2(4, is_of_a_count);
     raises.iter().for_each(|limit| cluster.set_limit(R1, *limit));
     cluster.let_go();
     cluster.advance(PATIENCE);
@@ -314,7 +315,7 @@ fn what_the_limit_was_raised_by_before_a_loss_is_held_until_it_is_freed() {
     cluster.set_limit(R0, 60);
     cluster.acquire(R2, "vm", 20);
     cluster.settle();
-    cluster.cut(R2);
+    cluster.cut(R2.region);
     cluster.set_limit(R0, 90);
     cluster.declare_lost(R0, R2);
     cluster.advance(PATIENCE);
@@ -430,7 +431,7 @@ fn freed(site: SiteId, amounts: &[u64], counts: bool) -> u64 {
     if counts {
         // No count follows at once on the one that settled the loss.
         cluster.advance(PATIENCE);
-        cluster.hold(|envelope| envelope.from == R0 && envelope.is_of_a_count());
+        cluster.hold(|envelope| envelope.from == R0 && is_of_a_count(envelope));
         cluster.get(R1, "vm", Read::Exact);
         cluster.settle();
     }

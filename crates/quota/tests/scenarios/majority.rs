@@ -1,6 +1,7 @@
 //! Avantan[(n+1)/2]: a majority moves tokens; what is frozen stays frozen until its slot is over.
 
 use crate::support::client::has;
+use crate::support::messages::{is_accept, is_accept_ok, is_decided, is_election_ok};
 use crate::support::{Cluster, R0, R1, R2, R3};
 use rhumb_core::Span;
 use rhumb_quota::refusal::Refusal;
@@ -40,11 +41,11 @@ fn a_leader_dies_after_its_accept_and_another_finishes_its_slot() {
     );
     cluster.create_vm(30, Majority);
     cluster.narrate("a client of r0 acquires 15; r1 and r2 accept the list, and r0 dies");
-    cluster.hold(|envelope| envelope.is_accept_ok());
+    cluster.hold(is_accept_ok);
     let acquire = cluster.acquire(R0, "vm", 15);
     cluster.settle();
     cluster.kill(R0);
-    cluster.lose(|envelope| envelope.is_accept_ok());
+    cluster.lose(is_accept_ok);
     cluster.let_go();
     cluster.narrate("r1 waits, asks, and acts");
     cluster.advance(TAKE_OVER);
@@ -67,7 +68,7 @@ fn a_leader_that_gives_up_says_so_and_its_cohort_unfreezes() {
     );
     cluster.create_vm(30, Majority);
     cluster.narrate("a client of r0 acquires 15; no answer reaches r0");
-    cluster.hold(|envelope| envelope.is_election_ok());
+    cluster.hold(is_election_ok);
     let acquire = cluster.acquire(R0, "vm", 15);
     cluster.settle();
     assert_eq!(cluster.tokens(R1, "vm").offered, 10);
@@ -94,11 +95,11 @@ fn a_site_that_was_away_is_told_the_one_list_it_lacks() {
     );
     cluster.create_vm(30, Majority);
     cluster.narrate("a client of r0 acquires 25: all take part, and r2 is cut off before it hears more");
-    cluster.hold(|envelope| envelope.is_accept());
+    cluster.hold(is_accept);
     let acquire = cluster.acquire(R0, "vm", 25);
     cluster.settle();
     cluster.let_go();
-    cluster.cut(R2);
+    cluster.cut(R2.region);
     cluster.settle();
     assert_eq!(cluster.outcome(acquire), Ok(2));
     assert_eq!(cluster.tokens(R2, "vm").offered, 10);
@@ -128,7 +129,7 @@ fn a_frozen_offer_is_not_counted_twice() {
     );
     cluster.create_vm(40, Majority);
     cluster.narrate("a client of r0 acquires 35; r3 offers its 10, and hears no more");
-    cluster.hold(|envelope| envelope.to == R3 && (envelope.is_accept() || envelope.is_decided()));
+    cluster.hold(|envelope| envelope.to == R3 && (is_accept(envelope) || is_decided(envelope)));
     let acquire = cluster.acquire(R0, "vm", 35);
     cluster.settle();
     assert_eq!(cluster.outcome(acquire), Ok(2));

@@ -23,19 +23,19 @@ fn pull(stage: &mut Stage) -> Vec<String> {
 fn the_cursor_passes_over_entries_once_they_are_here_and_is_on_disk_before_the_peer_hears_of_it() {
     let mut stage = Stage::new(1);
     assert_eq!(stage.shared.placement.epoch, 1);
-    assert_eq!(pull(&mut stage), [format!("write [], then Pull after 0 safe {} → {R1}", Timestamp::ZERO)]);
+    assert_eq!(pull(&mut stage), [format!("sync; then to {R1}: Pull after 0 safe {}", Timestamp::ZERO)]);
     let said = stage.follow(|catch_up, near, cx| {
         catch_up.open(R1, &page(0, &[1, 2], ms(90)), BTreeSet::from([1, 2]), None, cx);
         catch_up.turn_page(near, R1.region, cx);
     });
-    assert_eq!(said, [format!("Fetch {{1,2}} → {R1}")]);
+    assert_eq!(said, [format!("to {R1}: Fetch {{1,2}}")]);
     assert!(pull(&mut stage).is_empty(), "its rows are under way");
     stage.follow(|catch_up, near, cx| {
         catch_up.take(R1.region, &BTreeSet::from([1, 2]), None);
         catch_up.turn_page(near, R1.region, cx);
     });
     assert_eq!(stage.roles.catch_up.cursor(R1.region), 2);
-    assert_eq!(pull(&mut stage), [format!("write [number], then Pull after 2 safe {} → {R1}", Timestamp::ZERO)]);
+    assert_eq!(pull(&mut stage), [format!("sync +number; then to {R1}: Pull after 2 safe {}", Timestamp::ZERO)]);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn an_entry_that_is_awaited_is_asked_for_again() {
     });
     assert!(said.is_empty(), "{said:?}");
     assert_eq!(stage.roles.catch_up.cursor(R1.region), 1, "not beyond the entry before");
-    assert_eq!(pull(&mut stage), [format!("write [number], then Pull after 1 safe {} → {R1}", Timestamp::ZERO)]);
+    assert_eq!(pull(&mut stage), [format!("sync +number; then to {R1}: Pull after 1 safe {}", Timestamp::ZERO)]);
 }
 
 #[test]
@@ -74,5 +74,5 @@ fn what_is_told_of_the_own_log_is_a_promise() {
     let mut stage = Stage::new(1);
     let pulled = Pulled { after: 0, safe: ms(10), epoch: 1, settled: 1 };
     let said = stage.follow(|catch_up, near, cx| catch_up.on_pull(near, R1, pulled, ms(5_000), cx));
-    assert_eq!(said, [format!("write [number], then Log 0..0 closed {} {{}} → {R1}", ms(5_000))], "the bound of the clock goes first");
+    assert_eq!(said, [format!("sync +number; then to {R1}: Log 0..0 closed {} {{}}", ms(5_000))], "the bound of the clock goes first");
 }

@@ -9,7 +9,7 @@ fn validating() -> (Stage, Meta) {
     let meta = Meta { coordinator: 1, ..stage.meta(R1, 100, &[0, 1]) };
     let asked = meta.clone();
     let (here, said) = stage.replicate(|cohort, near, cx| cohort.on_prepare(near, asked, part(Some(("r", ms(50))), "w"), cx));
-    assert!(here.is_none() && said == ["load versions of w r"], "{said:?}");
+    assert!(here.is_none() && said == ["load versions w r"], "{said:?}");
     (stage, meta)
 }
 
@@ -29,24 +29,27 @@ fn other_writes(stage: &mut Stage, key: &str, at: u64) -> Vec<String> {
 fn what_was_read_and_is_current_is_prepared_on_disk_before_that_is_told() {
     let (mut stage, meta) = validating();
     let said = found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
-    assert_eq!(said, [format!("write [prepared], then Prepared {} shard 0 → {OTHER}", meta.attempt)]);
+    assert_eq!(said, [format!("sync +prepared; then to {OTHER}: Prepared {} shard 0", meta.attempt)]);
     let refused = other_writes(&mut stage, "w", 200);
-    assert!(refused[0].starts_with("CannotPrepare") && refused[0].contains(&Refusal::Locked.to_string()), "{refused:?}");
+    assert!(
+        refused[0].starts_with(&format!("to {OTHER}: CannotPrepare")) && refused[0].contains(&Refusal::Locked.to_string()),
+        "{refused:?}"
+    );
 }
 
 #[test]
 fn a_newer_version_of_what_was_read_refuses_the_attempt_and_frees_its_locks() {
     let (mut stage, meta) = validating();
     let said = found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(70))]);
-    assert_eq!(said, [format!("CannotPrepare {} {} → {OTHER}", meta.attempt, Refusal::Stale)]);
-    assert_eq!(other_writes(&mut stage, "w", 200), ["load versions of w"]);
+    assert_eq!(said, [format!("to {OTHER}: CannotPrepare {} {}", meta.attempt, Refusal::Stale)]);
+    assert_eq!(other_writes(&mut stage, "w", 200), ["load versions w"]);
 }
 
 #[test]
 fn a_version_at_or_above_the_timestamp_refuses_the_attempt() {
     let (mut stage, meta) = validating();
     let said = found(&mut stage, &meta, &[("w", ms(100)), ("r", ms(50))]);
-    assert_eq!(said, [format!("CannotPrepare {} {} → {OTHER}", meta.attempt, Refusal::TimestampTooLow(ms(100)))]);
+    assert_eq!(said, [format!("to {OTHER}: CannotPrepare {} {}", meta.attempt, Refusal::TimestampTooLow(ms(100)))]);
 }
 
 #[test]
@@ -55,7 +58,7 @@ fn a_row_that_was_read_above_the_timestamp_is_not_written_below_it() {
     stage.replicate(|cohort, _, _| cohort.refuse_below(ms(150)));
     let refused = other_writes(&mut stage, "w", 100);
     assert!(refused[0].contains(&Refusal::TimestampTooLow(ms(150)).to_string()), "{refused:?}");
-    assert_eq!(other_writes(&mut stage, "w", 151), ["load versions of w"]);
+    assert_eq!(other_writes(&mut stage, "w", 151), ["load versions w"]);
 }
 
 #[test]
@@ -90,8 +93,8 @@ fn what_aborts_leaves_no_lock_and_no_record() {
     let (mut stage, meta) = validating();
     found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
     let said = stage.replicate(|cohort, _, cx| cohort.unprepare(meta.attempt, cx)).1;
-    assert_eq!(said, ["write [no prepared]"]);
-    assert_eq!(other_writes(&mut stage, "w", 200), ["load versions of w"]);
+    assert_eq!(said, ["sync -prepared"]);
+    assert_eq!(other_writes(&mut stage, "w", 200), ["load versions w"]);
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn a_locking_read_is_denied_where_a_writer_is_prepared() {
         let asked = crate::message::Read { read: name, epoch: meta.epoch, txn, query, how };
         stage.replicate(|cohort, near, cx| cohort.on_read(near, R1, asked, cx)).1
     };
-    assert_eq!(read(crate::message::How::Lock, "w"), [format!("Denied locked → {R1}")]);
+    assert_eq!(read(crate::message::How::Lock, "w"), [format!("to {R1}: Denied locked")]);
     assert_eq!(read(crate::message::How::Lock, "r"), ["load rows r"], "readers share");
     assert!(read(crate::message::How::Newest, "w").is_empty(), "it waits for the outcome");
 }

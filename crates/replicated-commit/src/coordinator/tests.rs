@@ -12,7 +12,7 @@ fn accepted() -> (Stage, Meta) {
     let asked = meta.clone();
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_accept(near, asked, parts, cx));
     let prepare = format!("Prepare {} at {}", meta.attempt, meta.at);
-    assert_eq!(said, [format!("{prepare} r{{}} w{{b}} → {OTHER}"), format!("{prepare} r{{}} w{{a}} → {ME}")]);
+    assert_eq!(said, [format!("to {OTHER}: {prepare} r{{}} w{{b}}"), format!("to {ME}: {prepare} r{{}} w{{a}}")]);
     (stage, meta)
 }
 
@@ -27,7 +27,7 @@ fn a_region_votes_yes_once_all_its_shards_are_prepared_and_that_is_on_disk() {
     let attempt = meta.attempt;
     assert!(stage.coordinate(|coordinator, near, cx| coordinator.on_prepared(near, attempt, 1, cx)).is_empty(), "one of two");
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_prepared(near, attempt, 0, cx));
-    assert_eq!(said, [format!("write [vote], then Vote {attempt} r0 yes → {ME}, then Vote {attempt} r0 yes → {R1}")]);
+    assert_eq!(said, [format!("sync +vote; then to {ME}: Vote {attempt} r0 yes; then to {R1}: Vote {attempt} r0 yes")]);
     assert!(stage.coordinate(|coordinator, near, cx| coordinator.on_prepared(near, attempt, 0, cx)).is_empty(), "told twice");
 }
 
@@ -37,11 +37,11 @@ fn a_region_votes_no_as_soon_as_one_shard_cannot_prepare() {
     let attempt = meta.attempt;
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_cannot_prepare(near, attempt, Refusal::Locked, cx));
     let vote = Vote::No(Refusal::Locked);
-    assert_eq!(said, [format!("write [vote], then Vote {attempt} r0 {vote} → {ME}, then Vote {attempt} r0 {vote} → {R1}")]);
+    assert_eq!(said, [format!("sync +vote; then to {ME}: Vote {attempt} r0 {vote}; then to {R1}: Vote {attempt} r0 {vote}")]);
     // Its cohorts let go only now that the refusal is on disk.
     let heard = voted(&meta, ME, vote);
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_vote_as_coordinator(near, &heard, cx));
-    assert_eq!(said, [format!("Unprepare {attempt} → {OTHER}"), format!("Unprepare {attempt} → {ME}")]);
+    assert_eq!(said, [format!("to {OTHER}: Unprepare {attempt}"), format!("to {ME}: Unprepare {attempt}")]);
 }
 
 #[test]
@@ -52,10 +52,10 @@ fn a_region_that_never_heard_of_an_attempt_refuses_it_for_ever() {
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_ask_vote(near, R2, asked, cx));
     let vote = Vote::No(Refusal::UnknownTransaction);
     let told = format!("Vote {attempt} r0 {vote}");
-    assert_eq!(said[0], format!("write [vote], then {told} → {ME}, then {told} → {R1}"));
-    assert!(said[1..].contains(&format!("write [], then {told} → {R2}")), "{said:?}");
+    assert_eq!(said[0], format!("sync +vote; then to {ME}: {told}; then to {R1}: {told}"));
+    assert!(said[1..].contains(&format!("sync; then to {R2}: {told}")), "{said:?}");
     let late = stage.coordinate(|coordinator, near, cx| coordinator.on_accept(near, meta, vec![(0, part(None, "a"))], cx));
-    assert_eq!(late, [format!("write [], then {told} → {R1}")], "an Accept that comes later finds the vote");
+    assert_eq!(late, [format!("sync; then to {R1}: {told}")], "an Accept that comes later finds the vote");
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn a_yes_that_somebody_in_doubt_asks_for_is_made_firm_and_can_no_longer_be_withd
     }
     let asked = meta.clone();
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_ask_vote(near, R2, asked, cx));
-    assert!(said[0].starts_with(&format!("write [vote], then Vote {attempt} r0 {}", Vote::Firm)), "{said:?}");
+    assert!(said[0].starts_with(&format!("sync +vote; then to {ME}: Vote {attempt} r0 {}", Vote::Firm)), "{said:?}");
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_withdraw(near, R1, meta, cx));
-    assert_eq!(said, [format!("write [], then Vote {attempt} r0 {} → {R1}", Vote::Firm)]);
+    assert_eq!(said, [format!("sync; then to {R1}: Vote {attempt} r0 {}", Vote::Firm)]);
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn votes_of_a_majority_decide_and_the_commit_is_on_record_before_other_sites_app
     assert_eq!(
         said,
         [
-            format!("{decided} → {R1}"),
-            format!("{decided} → {R2}"),
-            format!("write [vote], then {apply} → {OTHER}"),
-            format!("{apply} → {ME}"),
+            format!("to {R1}: {decided}"),
+            format!("to {R2}: {decided}"),
+            format!("sync +vote; then to {OTHER}: {apply}"),
+            format!("to {ME}: {apply}"),
             format!("agree on attempt {attempt}"),
         ]
     );
@@ -107,7 +107,7 @@ fn a_region_confirms_only_what_its_cohorts_had_to_apply() {
     let (attempt, decision) = (meta.attempt, Decision::Committed { floor: meta.at });
     // Its gateway tells it of a commit that it was not asked to vote on: the rows will come by the log.
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_decided_as_coordinator(near, ME, &meta, decision, cx));
-    assert!(said.iter().any(|line| line.contains(&format!("Apply {attempt} → {OTHER}"))), "{said:?}");
+    assert!(said.iter().any(|line| line.contains(&format!("to {OTHER}: Apply {attempt}"))), "{said:?}");
     for shard in [0, 1] {
         let said = stage.coordinate(|coordinator, _, cx| coordinator.on_applied(attempt, shard, cx));
         assert!(said.is_empty(), "a cohort without its part has applied nothing: {said:?}");
@@ -128,9 +128,9 @@ fn a_commit_that_is_told_is_on_record_before_other_sites_apply_it() {
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_decided_as_coordinator(near, R1, &from, decision, cx));
     let apply = format!("Apply {attempt}");
     let agreed = format!("agree on attempt {attempt}");
-    assert_eq!(said, [format!("write [vote], then {apply} → {OTHER}"), format!("{apply} → {ME}"), agreed], "on record first");
+    assert_eq!(said, [format!("sync +vote; then to {OTHER}: {apply}"), format!("to {ME}: {apply}"), agreed], "on record first");
     assert!(stage.coordinate(|coordinator, _, cx| coordinator.on_applied(attempt, 1, cx)).is_empty());
-    assert_eq!(stage.coordinate(|coordinator, _, cx| coordinator.on_applied(attempt, 0, cx)), ["write [vote]"], "resolved");
+    assert_eq!(stage.coordinate(|coordinator, _, cx| coordinator.on_applied(attempt, 0, cx)), ["sync +vote"], "resolved");
 }
 
 #[test]
@@ -139,5 +139,5 @@ fn nobody_acts_on_an_abort_before_it_is_on_disk() {
     let attempt = meta.attempt;
     stage.coordinate(|coordinator, near, cx| coordinator.on_cannot_prepare(near, attempt, Refusal::Locked, cx));
     let said = stage.coordinate(|coordinator, near, cx| coordinator.on_decided_as_coordinator(near, R1, &meta, Decision::Aborted, cx));
-    assert_eq!(said, [format!("write [vote], then Aborted {attempt} → {ME}, then Aborted {attempt} → {OTHER}")]);
+    assert_eq!(said, [format!("sync +vote; then to {ME}: Aborted {attempt}; then to {OTHER}: Aborted {attempt}")]);
 }

@@ -11,7 +11,7 @@ use rhumb_core::Row;
 fn begun() -> (Stage, TxnId) {
     let mut stage = Stage::new(1);
     let said = stage.serve(|gateway, cx| gateway.on_begin(1, ReadMode::Locking, cx));
-    assert!(said.len() == 1 && said[0].starts_with("answer Began"), "{said:?}");
+    assert!(said.len() == 1 && said[0].starts_with("answer 1: began"), "{said:?}");
     let txn = *stage.roles.gateway.txns.keys().next().expect("it began");
     (stage, txn)
 }
@@ -23,7 +23,7 @@ fn committing() -> (Stage, Meta) {
     let said = stage.serve(|gateway, cx| gateway.on_commit(2, txn, writes, Vec::new(), CommitOptions::default(), cx));
     let meta = stage.roles.gateway.txns[&txn].committing.as_ref().expect("it commits").meta.clone();
     let accept = format!("Accept {} at {} 0:r{{}} w{{w}}", meta.attempt, meta.at);
-    let mut wanted = [R1, R2, ME].map(|site| format!("{accept} → {site}"));
+    let mut wanted = [R1, R2, ME].map(|site| format!("to {site}: {accept}"));
     wanted.sort();
     let mut said = said;
     said.sort();
@@ -41,10 +41,10 @@ fn a_client_is_answered_by_the_second_of_three_yes_votes() {
     let (mut stage, meta) = committing();
     assert!(vote(&mut stage, &meta, ME, Vote::Yes).is_empty(), "one of three");
     let said = vote(&mut stage, &meta, R2, Vote::Yes);
-    assert!(said.iter().any(|said| said.starts_with("answer Committed")), "{said:?}");
+    assert!(said.iter().any(|said| said.starts_with("answer 2: committed")), "{said:?}");
     let decided = Decision::Committed { floor: meta.at };
     for site in [ME, R1, R2] {
-        assert!(said.contains(&format!("Decided {} {decided} → {site}", meta.attempt)), "{site}: {said:?}");
+        assert!(said.contains(&format!("to {site}: Decided {} {decided}", meta.attempt)), "{site}: {said:?}");
     }
 }
 
@@ -55,7 +55,7 @@ fn a_client_is_told_of_an_abort_once_that_is_on_record_in_its_region() {
     let said = vote(&mut stage, &meta, R2, Vote::No(Refusal::Stale));
     assert!(!said.iter().any(|said| said.starts_with("answer")), "{said:?}");
     let said = stage.serve(|gateway, cx| gateway.on_abort_on_record(ME, &meta, cx));
-    assert!(said.iter().any(|said| said.starts_with("answer failed")), "{said:?}");
+    assert!(said.iter().any(|said| said.starts_with("answer 2: failed")), "{said:?}");
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn a_transaction_that_is_given_up_frees_its_read_locks() {
     let reader = Reader { id: 3, txn, mode: ReadMode::Locking };
     stage.serve(|gateway, cx| gateway.on_get(reader, vec!["r".into()], Vec::new(), cx));
     let said = stage.serve(|gateway, cx| gateway.on_rollback(4, txn, cx));
-    let mut released: Vec<String> = [ME, R1, R2].map(|site| format!("Release {txn} → {site}")).to_vec();
-    released.push("answer Done".into());
+    let mut released: Vec<String> = [ME, R1, R2].map(|site| format!("to {site}: Release {txn}")).to_vec();
+    released.push("answer 4: Done".into());
     let (mut said, mut wanted) = (said, released);
     said.sort();
     wanted.sort();

@@ -25,7 +25,7 @@ fn moving() -> Stage {
     assert!(matches!(next(&mut stage), Step::Adopted));
     let said = stage.move_on(|mover, _, cx| assert!(mover.request_stops(cx))).1;
     let ask = format!("AskStopped {}", stage.shared.placement);
-    assert_eq!(said, [R1, R2, ME].map(|site| format!("{ask} → {site}")), "all that were active before");
+    assert_eq!(said, [R1, R2, ME].map(|site| format!("to {site}: {ask}")), "all that were active before");
     stage
 }
 
@@ -45,7 +45,7 @@ fn a_site_settles_once_a_majority_of_those_before_has_stopped() {
     }
     assert_eq!(stage.roles.mover.read_upto(), ms(70));
     let said = stage.move_on(|mover, _, cx| mover.settle(Batch::new(), cx)).1;
-    assert_eq!(said, ["write [placement]"]);
+    assert_eq!(said, ["sync +placement"]);
     assert!(stage.roles.mover.is_settled(&stage.shared) && matches!(next(&mut stage), Step::Wait));
 }
 
@@ -72,19 +72,20 @@ fn a_site_in_doubt_waits_for_outcomes_before_it_tells_that_it_has_stopped() {
     stage.shared.now += stage.shared.config.withdraw_after;
     assert!(matches!(next(&mut stage), Step::SendStopped));
     let said = stage.move_on(|mover, near, cx| mover.send_stopped(near, cx)).1;
-    assert!(said[0].contains(&format!("in doubt about {{{}}} → {R1}", meta.attempt)), "{said:?}");
+    let doubts = format!("in doubt about {{{}}}", meta.attempt);
+    assert!(said[0].contains(&format!("to {R1}: ")) && said[0].ends_with(&doubts), "{said:?}");
 }
 
 #[test]
 fn a_site_that_missed_too_much_copies_all_rows() {
     let mut stage = Stage::new(1);
     let copied = stage.move_on(|mover, near, cx| mover.copy_anew(near, cx));
-    assert_eq!((copied.0, copied.1), (Some([R1.region, R2.region].into_iter().collect()), vec!["write [placement]".to_owned()]));
+    assert_eq!((copied.0, copied.1), (Some([R1.region, R2.region].into_iter().collect()), vec!["sync +placement".to_owned()]));
     assert!(!stage.roles.mover.has_rows() && stage.roles.mover.may_enter(R1.region));
     // This region votes, and makes a majority with one that says where its log begins.
     let (collected, said) = stage.move_on(|mover, _, cx| mover.hear_for_join(R1.region, ms(40), cx));
     assert_eq!(collected, Some(ms(40)));
-    assert!(said[0].starts_with("CopyRows from"), "{said:?}");
+    assert!(said[0].starts_with("to r1.0: CopyRows from"), "{said:?}");
 }
 
 #[test]
@@ -98,5 +99,5 @@ fn a_majority_says_where_its_logs_begin_before_any_row_is_asked_for() {
     assert_eq!(heard(R1.region, ms(50)), (None, Vec::new()), "one of the two that vote");
     let (collected, said) = heard(R2.region, ms(40));
     assert_eq!(collected, Some(ms(50)), "the latest beginning");
-    assert!(said[0].starts_with("CopyRows from"), "{said:?}");
+    assert!(said[0].starts_with("to r1.0: CopyRows from"), "{said:?}");
 }

@@ -11,9 +11,9 @@ fn prepared() -> (Stage, Meta, Vec<String>) {
     let (accept, prepare) = (meta.clone(), meta.clone());
     let parts = vec![(0, part(Some(("r", ms(50))), "w"))];
     let said = stage.act(|roles, cx| roles.on_note(R1, Note::Accept { meta: accept, parts }, cx));
-    assert!(matches!(&said[..], [one] if one.ends_with(&format!("→ {ME}"))), "{said:?}");
+    assert!(matches!(&said[..], [one] if one.starts_with(&format!("to {ME}: "))), "{said:?}");
     let part = part(Some(("r", ms(50))), "w");
-    assert_eq!(stage.act(|roles, cx| roles.on_note(ME, Note::Prepare { meta: prepare, part }, cx)), ["load versions of w r"]);
+    assert_eq!(stage.act(|roles, cx| roles.on_note(ME, Note::Prepare { meta: prepare, part }, cx)), ["load versions w r"]);
     let token = stage.token;
     let said = stage.act(|roles, cx| roles.on_loaded(token, rows(&[("w", ms(60)), ("r", ms(50))]), cx));
     (stage, meta, said)
@@ -23,7 +23,7 @@ fn prepared() -> (Stage, Meta, Vec<String>) {
 fn a_cohort_that_coordinates_itself_prepares_and_votes_in_one_write() {
     let (_, meta, said) = prepared();
     let vote = format!("Vote {} r0 yes", meta.attempt);
-    assert_eq!(said, [format!("write [prepared vote], then {vote} → {ME}, then {vote} → {R1}")]);
+    assert_eq!(said, [format!("sync +prepared +vote; then to {ME}: {vote}; then to {R1}: {vote}")]);
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn it_applies_a_commit_and_resolves_it_in_one_write() {
     let decided = Note::Decided { meta: meta.clone(), decision: Decision::Committed { floor: meta.at } };
     let said = stage.act(|roles, cx| roles.on_note(R1, decided, cx));
     let apply = Note::Apply { meta: meta.clone(), part: None, floor: meta.at };
-    assert_eq!(said, [format!("{apply} → {ME}"), format!("agree on attempt {}", meta.attempt)], "nothing is on disk before its rows are");
+    assert_eq!(said, [format!("to {ME}: {apply}"), format!("agree on attempt {}", meta.attempt)], "nothing is on disk before its rows are");
     let said = stage.act(|roles, cx| roles.on_note(ME, apply, cx));
-    assert_eq!(said, ["write [row w log number no prepared number vote]".to_owned(), format!("agree on attempt {}", meta.attempt)]);
+    assert_eq!(said, ["sync +w +log +number -prepared +number +vote".to_owned(), format!("agree on attempt {}", meta.attempt)]);
 }

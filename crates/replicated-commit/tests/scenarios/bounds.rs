@@ -1,27 +1,16 @@
 //! Bounds that hold whatever clients do: of messages in bytes on the wire, of the log, of what a gateway remembers of others.
 
+use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, R0, R1, R2};
-use rhumb_commit::placement::{Change, Coordinators, Placement, Regions};
+use rhumb_commit::placement::{Change, Coordinators, Placement};
 use rhumb_commit::transaction::{ReadMode, TxnError};
-use rhumb_core::{RegionId, Span};
+use rhumb_core::Span;
 use rhumb_replicated_commit::records::LOG;
 use std::collections::BTreeMap;
 
 const MIB: usize = 1 << 20;
 /// Bytes that a page has at the most, if it has more than one entry.
 const PAGE: usize = 4 * MIB;
-const NORTH: RegionId = RegionId(0);
-const EAST: RegionId = RegionId(1);
-const WEST: RegionId = RegionId(2);
-
-fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
-    Change {
-        voters: voters.into_iter().collect(),
-        passives: passives.into_iter().collect(),
-        coordinators: BTreeMap::new(),
-        lost: Regions::NONE,
-    }
-}
 
 #[test]
 fn who_catches_up_gets_pages_of_four_mebibytes_or_one_commit() {

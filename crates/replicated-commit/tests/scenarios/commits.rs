@@ -1,5 +1,6 @@
 //! Commits: the votes of a majority, two-phase commit inside a region, timestamps, and catching up.
 
+use crate::support::messages::{is_accept, is_of, is_vote};
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span};
@@ -109,10 +110,10 @@ fn write_skew_is_refused() {
         assert_eq!(cluster.values(read), [Some("on".into()), Some("on".into())]);
     }
     cluster.narrate("the first writes x, the second y; the Accepts cross");
-    cluster.hold(|envelope| envelope.is_accept() && envelope.is_of(R0));
+    cluster.hold(|envelope| is_accept(envelope) && is_of(envelope, R0));
     let first = cluster.commit(first, &[("x", "off")]);
     let second = cluster.commit(second, &[("y", "off")]);
-    cluster.hold(|envelope| envelope.is_vote() || (envelope.is_accept() && envelope.is_of(R0)));
+    cluster.hold(|envelope| is_vote(envelope) || (is_accept(envelope) && is_of(envelope, R0)));
     cluster.settle();
     cluster.let_go();
     cluster.settle();

@@ -1,8 +1,8 @@
 //! What the cursor into a peer's log has passed is on disk, whatever the site was in doubt about; and what no log can say is not read from one.
 
-use crate::doubts::{EAST, NORTH, SOUTH, WEST, change};
 use crate::resolutions::{LONG, keys_of_two_shards};
-use crate::support::messages::tells_outcome;
+use crate::support::messages::{is_accept, tells_outcome};
+use crate::support::placements::{EAST, NORTH, SOUTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::Placement;
 use rhumb_commit::transaction::ReadMode;
@@ -63,7 +63,7 @@ fn rows_of_what_was_prepared_meanwhile_end_the_doubt() {
     cluster.put(R0, &[("k", "1")]);
     cluster.advance(Span::from_secs(1));
     assert_ne!(cluster.under_way(is_entries), 0, "r2 has asked for the rows");
-    cluster.hold(|envelope| envelope.to == R2 && !envelope.is_accept());
+    cluster.hold(|envelope| envelope.to == R2 && !is_accept(envelope));
     cluster.settle();
     assert_eq!(cluster.prepared_and_in_doubt(R2).0, 1);
     cluster.hold(move |envelope| envelope.to == R2 && !is_entries(envelope));
@@ -74,7 +74,7 @@ fn rows_of_what_was_prepared_meanwhile_end_the_doubt() {
 /// r2 has voted for an attempt that r0 commits, and is away and out of the placement until all others have forgotten it.
 fn forgotten_while_away() -> (Cluster, Placement) {
     let mut cluster = Cluster::new(1, "");
-    cluster.hold(|envelope| envelope.to == R1 && envelope.is_accept() || envelope.to == R2 && envelope.from == R0 && !envelope.is_accept());
+    cluster.hold(|envelope| envelope.to == R1 && is_accept(envelope) || envelope.to == R2 && envelope.from == R0 && !is_accept(envelope));
     cluster.put(R0, &[("k", "1")]);
     cluster.lose(|envelope| envelope.to == R1 || envelope.to == R2);
     cluster.let_go();
@@ -137,7 +137,7 @@ fn a_region_without_a_copy_is_not_in_doubt_for_ever() {
 fn what_is_in_doubt_here_is_not_taken_to_be_known() {
     let placement = Placement::first(change([NORTH, EAST, WEST], [SOUTH])).expect("three active regions");
     let mut cluster = Cluster::of_sites(4, 1, placement.clone());
-    cluster.hold(|envelope| envelope.to == R1 && envelope.is_accept() || envelope.to == R2 && envelope.from == R0 && !envelope.is_accept());
+    cluster.hold(|envelope| envelope.to == R1 && is_accept(envelope) || envelope.to == R2 && envelope.from == R0 && !is_accept(envelope));
     let at = cluster.put(R0, &[("k", "1")]).at;
     cluster.lose(|envelope| envelope.to == R1 || envelope.to == R2);
     cluster.let_go();
@@ -169,7 +169,7 @@ fn what_is_carried_is_not_passed_over() {
     let placement = Placement::first(change([NORTH, EAST, SOUTH], [WEST])).expect("three active regions");
     let mut cluster = Cluster::of_sites(4, 2, placement.clone());
     [first, second].into_iter().for_each(|site| cluster.kill(site));
-    cluster.hold(|envelope| envelope.to.region == SOUTH && envelope.is_accept() || envelope.to.region == EAST && tells_outcome(envelope));
+    cluster.hold(|envelope| envelope.to.region == SOUTH && is_accept(envelope) || envelope.to.region == EAST && tells_outcome(envelope));
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     let id = cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
     cluster.settle();

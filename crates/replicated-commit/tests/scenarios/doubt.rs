@@ -1,6 +1,7 @@
 //! In doubt: regions that have voted yes and lost their gateway work the outcome out by themselves; a gateway whose votes
 //! do not decide takes them back; what anybody was told stands.
 
+use crate::support::messages::{is_accept, is_of, is_vote};
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
@@ -26,10 +27,10 @@ fn regions_in_doubt_commit_after_their_gateway_died() {
     cluster.narrate("a client of r0 writes k; all regions vote yes, and every vote is lost along with r0");
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     let commit = cluster.commit(txn, &[("k", "1")]);
-    cluster.hold(|envelope| envelope.is_vote());
+    cluster.hold(is_vote);
     cluster.settle();
     cluster.kill(R0);
-    cluster.lose(|envelope| envelope.is_vote());
+    cluster.lose(is_vote);
     cluster.let_go();
     assert!(cluster.waits(commit));
     assert_eq!(cluster.stored(R1, "k").1, None);
@@ -57,11 +58,11 @@ fn a_region_that_never_heard_votes_no() {
     cluster.stall_disk(R0);
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     cluster.commit(txn, &[("k", "1")]);
-    cluster.hold(|envelope| envelope.to == R2 && envelope.is_of(R0));
+    cluster.hold(|envelope| envelope.to == R2 && is_of(envelope, R0));
     cluster.settle();
     cluster.kill(R0);
-    cluster.lose(|envelope| envelope.is_vote() && envelope.is_of(R0));
-    cluster.hold(|envelope| envelope.is_accept() && envelope.is_of(R0));
+    cluster.lose(|envelope| is_vote(envelope) && is_of(envelope, R0));
+    cluster.hold(|envelope| is_accept(envelope) && is_of(envelope, R0));
     cluster.narrate("r1 asks");
     cluster.advance(PATIENCE);
     cluster.narrate("one yes and one no: r1 keeps its lock, goes on asking, and tells its operator");
@@ -88,7 +89,7 @@ fn a_crash_in_the_middle_of_an_abort_leaves_no_lock_behind() {
         Whatever part of it is on disk, the next life does not keep the lock.",
     );
     cluster.narrate("a client of r1 writes k; the Accept to r0 is delayed, and so are the votes");
-    cluster.hold(|envelope| envelope.is_of(R1) && (envelope.is_vote() || envelope.to == R0));
+    cluster.hold(|envelope| is_of(envelope, R1) && (is_vote(envelope) || envelope.to == R0));
     let other = cluster.begin(R1, ReadMode::Optimistic);
     let other = cluster.commit(other, &[("k", "1")]);
     cluster.settle();
@@ -146,7 +147,7 @@ fn split_votes_are_taken_back_while_a_region_is_out() {
     cluster.kill(R2);
     cluster.advance(SUSPICION);
     cluster.narrate("r2 is out, and known to be; clients of r0 and of r1 write k, and their Accepts cross");
-    cluster.hold(|envelope| envelope.is_accept());
+    cluster.hold(is_accept);
     let first = cluster.begin(R0, ReadMode::Optimistic);
     let first = cluster.commit(first, &[("k", "1")]);
     let second = cluster.begin(R1, ReadMode::Optimistic);
@@ -183,13 +184,13 @@ fn a_yes_made_firm_can_no_longer_be_withdrawn() {
         are two final votes of three: r0 tells its client that it committed.",
     );
     cluster.narrate("a client of r0 writes k; its Accepts arrive, and r0 is cut off from all votes");
-    cluster.hold(|envelope| envelope.is_vote());
+    cluster.hold(is_vote);
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     let commit = cluster.commit(txn, &[("k", "1")]);
     cluster.settle();
     cluster.cut(RegionId(0));
     cluster.narrate("r0 withdraws; r1 and r2 ask each other, but the answers are slow");
-    cluster.hold(|envelope| envelope.is_vote() && envelope.to != R0);
+    cluster.hold(|envelope| is_vote(envelope) && envelope.to != R0);
     cluster.advance(STUBBORNNESS);
     assert!(cluster.waits(commit));
     assert_eq!(cluster.prepared_and_in_doubt(R0), (0, 0), "its own yes is withdrawn");
@@ -218,28 +219,28 @@ fn refuse_crash_and_ask_again(cluster: &mut Cluster) {
     cluster.set_ahead(R0, Span::from_secs(10));
     cluster.advance(TICK);
     cluster.narrate("a client of r1 writes k; r0 hears nothing of it, and the vote of r2 is slow");
-    cluster.hold(|envelope| envelope.is_of(R1) && (envelope.is_vote() || envelope.to == R0));
+    cluster.hold(|envelope| is_of(envelope, R1) && (is_vote(envelope) || envelope.to == R0));
     let other = cluster.begin(R1, ReadMode::Optimistic);
     cluster.commit(other, &[("k", "1")]);
     cluster.settle();
     cluster.narrate("a client of r0, where it is 10 s later, writes k too; r1 and r2 refuse, and their votes are slow");
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     let commit = cluster.commit(txn, &[("k", "2")]);
-    cluster.hold(|envelope| envelope.is_vote() || (envelope.is_of(R1) && envelope.to == R0));
+    cluster.hold(|envelope| is_vote(envelope) || (is_of(envelope, R1) && envelope.to == R0));
     cluster.settle();
     cluster.narrate("r0 sends its Accepts again, which are slower still");
-    cluster.hold(|envelope| envelope.is_vote() || envelope.is_accept());
+    cluster.hold(|envelope| is_vote(envelope) || is_accept(envelope));
     cluster.advance(TICK * 2);
     cluster.narrate("the refusals arrive; the outcome does not reach the disk of r0, which tells nobody");
     cluster.stall_disk(R0);
-    cluster.hold(|envelope| envelope.from == R0 || envelope.is_of(R1));
+    cluster.hold(|envelope| envelope.from == R0 || is_of(envelope, R1));
     cluster.settle();
     assert!(cluster.waits(commit), "the refusal is not on the disk of r0 yet");
     cluster.kill(R0);
     cluster.kill(R1);
-    cluster.lose(|envelope| envelope.is_of(R1) || !envelope.is_accept());
+    cluster.lose(|envelope| is_of(envelope, R1) || !is_accept(envelope));
     cluster.narrate("r1 starts again; with r2 it commits the transaction that was in the way");
-    cluster.hold(|envelope| envelope.is_accept());
+    cluster.hold(is_accept);
     cluster.start(R1);
     cluster.advance(PATIENCE);
     for site in [R1, R2] {
@@ -280,7 +281,7 @@ fn a_refusal_that_does_not_outlive_a_crash_is_caught() {
 /// A region in doubt works a commit out while its gateway, cut off, takes the attempt back: at which timestamps the region, and the client's
 /// answer, have it.
 fn work_out_while_the_gateway_withdraws(mut cluster: Cluster) -> (Timestamp, Timestamp) {
-    cluster.hold(|envelope| envelope.is_vote());
+    cluster.hold(is_vote);
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     let commit = cluster.commit(txn, &[("k", "1")]);
     cluster.settle();

@@ -1,25 +1,15 @@
 //! Doubts that outlive their epoch: a region is lost, for a while or for good, in the midst of an attempt, and the others go on.
 
+use crate::support::messages::{is_accept, is_of, is_vote};
+use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
-use rhumb_commit::placement::{Change, Placement, Regions};
+use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::Decision;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Body, RegionId, Span, Timestamp};
+use rhumb_core::{Body, Span, Timestamp};
 use rhumb_replicated_commit::message::Voted;
 use rhumb_replicated_commit::{Admin, Note, Promise, Request};
-use std::collections::BTreeMap;
-
-pub const NORTH: RegionId = RegionId(0);
-pub const EAST: RegionId = RegionId(1);
-pub const WEST: RegionId = RegionId(2);
-pub const SOUTH: RegionId = RegionId(3);
-pub const MIDDLE: RegionId = RegionId(4);
-
-pub fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
-    let (voters, passives) = (voters.into_iter().collect(), passives.into_iter().collect());
-    Change { voters, passives, coordinators: BTreeMap::new(), lost: Regions::NONE }
-}
 
 /// The gateway of r2 dies in the midst of an attempt to write k: r0 is prepared, r1 has never heard of it and says so. If `voted`, r2 is
 /// prepared as well, and its client may have been told that it committed.
@@ -34,7 +24,7 @@ fn lose_in_the_midst(cluster: &mut Cluster, voted: bool) {
     if !voted {
         cluster.stall_disk(R2);
     }
-    cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 || envelope.from == R0 && envelope.is_vote());
+    cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 || envelope.from == R0 && is_vote(envelope));
     let txn = cluster.begin(R2, ReadMode::Optimistic);
     cluster.commit(txn, &[("k", "1")]);
     cluster.settle();
@@ -121,11 +111,11 @@ fn a_declaration_whose_gateway_dies_in_its_midst_does_not_keep_the_next_one_away
     let mut cluster = Cluster::new(1, "");
     cluster.kill(R2);
     let lost = Change { lost: WEST.into(), ..change([NORTH, EAST], []) };
-    cluster.hold(|envelope| envelope.from == R1 && envelope.to == R0 && envelope.is_accept());
+    cluster.hold(|envelope| envelope.from == R1 && envelope.to == R0 && is_accept(envelope));
     cluster.change(R1, &Placement::everywhere(3), lost.clone());
     cluster.settle();
     cluster.kill(R1);
-    cluster.lose(|envelope| envelope.is_accept());
+    cluster.lose(is_accept);
     cluster.let_go();
     cluster.start(R1);
     cluster.advance(Span::from_secs(12));
@@ -141,19 +131,19 @@ fn a_declaration_whose_gateway_dies_in_its_midst_does_not_keep_the_next_one_away
 fn a_refusal_that_a_client_was_told_outlives_the_region_that_refused() {
     for slow in [false, true] {
         let mut cluster = Cluster::new(1, "");
-        cluster.hold(|envelope| envelope.is_of(R1) && (envelope.to == R0 || envelope.is_vote()));
+        cluster.hold(|envelope| is_of(envelope, R1) && (envelope.to == R0 || is_vote(envelope)));
         let other = cluster.begin(R1, ReadMode::Optimistic);
         cluster.commit(other, &[("k", "1")]);
         cluster.settle();
         cluster.advance(Span::from_millis(100));
         let txn = cluster.begin(R0, ReadMode::Optimistic);
         let refused = cluster.commit(txn, &[("k", "2")]);
-        cluster.hold(|envelope| envelope.is_of(R1) || envelope.is_vote());
+        cluster.hold(|envelope| is_of(envelope, R1) || is_vote(envelope));
         cluster.settle();
         if slow {
             cluster.stall_disk(R0);
         }
-        cluster.hold(|envelope| envelope.is_of(R1) || envelope.from == R0 && envelope.to != R0);
+        cluster.hold(|envelope| is_of(envelope, R1) || envelope.from == R0 && envelope.to != R0);
         cluster.settle();
         assert_eq!(cluster.waits(refused), slow, "it is told once its outcome is on the disk of r0");
         cluster.kill(R0);
@@ -292,7 +282,7 @@ fn aborts(envelope: &Envelope) -> bool {
 #[test]
 fn a_region_removed_while_in_doubt_and_added_again_aborts_nothing_that_committed() {
     let mut cluster = Cluster::new(1, "");
-    cluster.hold(|envelope| envelope.to == R1 && envelope.is_accept() || envelope.to == R2 && envelope.from == R0 && !envelope.is_accept());
+    cluster.hold(|envelope| envelope.to == R1 && is_accept(envelope) || envelope.to == R2 && envelope.from == R0 && !is_accept(envelope));
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     let id = cluster.commit(txn, &[("k", "1")]);
     cluster.settle();

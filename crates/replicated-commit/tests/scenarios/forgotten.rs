@@ -1,9 +1,9 @@
 //! Attempts that some survivors of a lost region have forgotten, and others are in doubt about still: who has forgotten one may have said yes,
 //! and has its rows.
 
-use crate::doubts::{EAST, NORTH, SOUTH, WEST, change};
 use crate::resolutions::{LONG, keys_of_two_shards};
-use crate::support::messages::{asks_for_votes, inquires, is_about, is_of_log, stops, tells_outcome};
+use crate::support::messages::{asks_for_votes, inquires, is_about, is_accept, is_of_log, is_vote, stops, tells_outcome};
+use crate::support::placements::{EAST, NORTH, SOUTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3};
 use crate::survivors::{declare_lost, lose_region};
 use rhumb_commit::placement::{Change, Placement};
@@ -26,7 +26,7 @@ fn stops_between_r0_and_r1(envelope: &Envelope) -> bool {
 fn carry_what_was_forgotten(next: Change) -> (Cluster, Placement) {
     let mut cluster = Cluster::new(1, "");
     let txn = cluster.begin(R0, ReadMode::Optimistic);
-    cluster.hold(|envelope| envelope.from == R0 && !(envelope.is_accept() && envelope.to == R2));
+    cluster.hold(|envelope| envelope.from == R0 && !(is_accept(envelope) && envelope.to == R2));
     let id = cluster.commit(txn, &[("k", "1")]);
     cluster.settle();
     cluster.committed(id);
@@ -96,7 +96,7 @@ fn what_all_have_forgotten_is_looked_for_among_the_rows() {
     let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH])).expect("three active regions");
     let mut cluster = Cluster::of_regions(4, first.clone());
     let txn = cluster.begin(R0, ReadMode::Optimistic);
-    cluster.hold(|envelope| envelope.to == R3 || envelope.to == R2 && !envelope.is_accept());
+    cluster.hold(|envelope| envelope.to == R3 || envelope.to == R2 && !is_accept(envelope));
     commit_and_forget(&mut cluster, txn, &[("k", "1")]);
     let keeps = |envelope: &Envelope| stops_between_r0_and_r1(envelope) || is_of_log(envelope) && envelope.to == R3;
     cluster.hold(move |envelope| keeps(envelope) || is_about(envelope, txn) || is_of_log(envelope) && envelope.to == R2);
@@ -122,7 +122,7 @@ fn miss_the_end(away: Span) {
     let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH])).expect("three active regions");
     let mut cluster = Cluster::of_regions(4, first.clone());
     let txn = cluster.begin(R2, ReadMode::Optimistic);
-    let votes = move |envelope: &Envelope| is_about(envelope, txn) && (envelope.is_vote() || asks_for_votes(envelope));
+    let votes = move |envelope: &Envelope| is_about(envelope, txn) && (is_vote(envelope) || asks_for_votes(envelope));
     cluster.hold(votes);
     cluster.commit(txn, &[("k", "1")]);
     cluster.settle();
@@ -168,9 +168,8 @@ fn what_second_sites_carry_and_first_ones_have_forgotten_is_looked_for_among_the
     let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH])).expect("three active regions");
     let mut cluster = Cluster::of_sites(4, 2, first.clone());
     let txn = cluster.begin(R0, ReadMode::Optimistic);
-    cluster.hold(|envelope| {
-        envelope.to.region == SOUTH || envelope.to.region == WEST && envelope.from.region != WEST && !envelope.is_accept()
-    });
+    cluster
+        .hold(|envelope| envelope.to.region == SOUTH || envelope.to.region == WEST && envelope.from.region != WEST && !is_accept(envelope));
     commit_and_forget(&mut cluster, txn, &[(&a, "1"), (&b, "1")]);
     let keeps = |envelope: &Envelope| {
         let seconds = envelope.from.shard == 1 && envelope.from.region != WEST && envelope.from.region != envelope.to.region;

@@ -1,9 +1,9 @@
 //! A commit of two shards, one half of which a region has taken over from the log of another one that is then lost: what the survivors agree
 //! on holds for both halves.
 
-use crate::doubts::{EAST, NORTH, WEST, change};
 use crate::resolutions::{LONG, keys_of_two_shards};
 use crate::support::messages::{is_of_log, stops};
+use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::ReadMode;

@@ -1,6 +1,7 @@
 //! The lock rule of section 3.2.1: a conflicting request is denied, never queued; only an exclusive request takes over
 //! a shared lock. And range locks, without which a phantom slips in.
 
+use crate::support::messages::{is_of, is_vote};
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::Span;
@@ -14,7 +15,7 @@ fn a_conflicting_request_is_denied_never_queued() {
         nobody can wait in a circle. Source: Replicated Commit, section 3.2.1.",
     );
     cluster.narrate("a client of r0 writes k; it is prepared everywhere, but its votes are slow");
-    cluster.hold(|envelope| envelope.is_vote() && envelope.is_of(R0));
+    cluster.hold(|envelope| is_vote(envelope) && is_of(envelope, R0));
     let first = cluster.begin(R0, ReadMode::Optimistic);
     let first = cluster.commit(first, &[("k", "1")]);
     cluster.settle();
@@ -52,7 +53,7 @@ fn an_exclusive_request_takes_over_a_shared_lock() {
     cluster.settle();
     assert_eq!(cluster.values(read), [None]);
     cluster.narrate("a client of r1 writes a; r0 hears nothing of it");
-    cluster.hold(|envelope| envelope.to == R0 && envelope.is_of(R1));
+    cluster.hold(|envelope| envelope.to == R0 && is_of(envelope, R1));
     let writer = cluster.begin(R1, ReadMode::Optimistic);
     let write = cluster.commit(writer, &[("a", "1")]);
     cluster.settle();
@@ -78,7 +79,7 @@ fn a_range_lock_keeps_a_phantom_out() {
     );
     cluster.put(R0, &[("order/1", "open")]);
     cluster.narrate("a client of r0 scans the orders and commits their count; the votes are slow");
-    cluster.hold(|envelope| envelope.is_vote() && envelope.is_of(R0));
+    cluster.hold(|envelope| is_vote(envelope) && is_of(envelope, R0));
     let counter = cluster.begin(R0, ReadMode::Locking);
     let scan = cluster.scan(counter, ReadMode::Locking, "order/", "order0");
     cluster.settle();

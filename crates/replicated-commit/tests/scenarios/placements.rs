@@ -1,25 +1,13 @@
 //! Placements: regions that vote, regions that only hold a copy, regions that hold nothing; and commits that are run from a
 //! better place, or in two rounds.
 
+use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
-use rhumb_commit::placement::{Change, Coordinators, Placement, Regions};
+use rhumb_commit::placement::{Coordinators, Placement};
 use rhumb_commit::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
 use rhumb_replicated_commit::{Note, Promise};
 use std::collections::BTreeMap;
-
-const NORTH: RegionId = RegionId(0);
-const EAST: RegionId = RegionId(1);
-const WEST: RegionId = RegionId(2);
-
-fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
-    Change {
-        voters: voters.into_iter().collect(),
-        passives: passives.into_iter().collect(),
-        coordinators: BTreeMap::new(),
-        lost: Regions::NONE,
-    }
-}
 
 fn placement<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Placement {
     Placement::first(change(voters, passives)).expect("a placement that can be")

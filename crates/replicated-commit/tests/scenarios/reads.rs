@@ -1,5 +1,6 @@
 //! Reads without locks: snapshots, optimistic local reads, and what a stale read may return.
 
+use crate::support::messages::is_vote;
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
@@ -17,7 +18,7 @@ fn a_snapshot_read_waits_for_a_prepared_transaction_below_it() {
         holds it.",
     );
     cluster.narrate("a client of r0 writes k; it is prepared everywhere, but its votes are slow");
-    cluster.hold(|envelope| envelope.is_vote());
+    cluster.hold(is_vote);
     let writer = cluster.begin(R0, ReadMode::Optimistic);
     let write = cluster.commit(writer, &[("k", "1")]);
     cluster.settle();

@@ -1,7 +1,8 @@
 //! Resolutions: survivors of a lost region agree on what it may have decided, also where one of them knows more than the others, where
 //! several attempts are in doubt, and where a transaction has parts in two shards.
 
-use crate::doubts::{EAST, NORTH, WEST, change};
+use crate::support::messages::{is_accept, is_of, is_vote};
+use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::{ReadMode, TxnError};
@@ -34,14 +35,14 @@ fn no_half_of_a_transaction_is_committed_because_one_cohort_heard_a_lost_vote() 
     let second = |region: u16| SiteId::new(region, 1);
     let mut cluster = Cluster::new(2, "");
     cluster.stall_disk(R2);
-    cluster.hold(|envelope| envelope.is_accept() && envelope.to == R1 || envelope.is_vote() && envelope.to.region != R0.region);
+    cluster.hold(|envelope| is_accept(envelope) && envelope.to == R1 || is_vote(envelope) && envelope.to.region != R0.region);
     let txn = cluster.begin(R2, ReadMode::Optimistic);
     cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
     cluster.settle();
     assert_eq!(cluster.prepared_and_in_doubt(R0).0 + cluster.prepared_and_in_doubt(second(0)).0, 2);
     // r2 starts anew, with nothing of it on its disk, and refuses; its vote and r1's reach the cohort in doubt alone.
     cluster.kill(R2);
-    cluster.lose(|envelope| envelope.from == R2 || envelope.to == R2 || envelope.is_accept());
+    cluster.lose(|envelope| envelope.from == R2 || envelope.to == R2 || is_accept(envelope));
     cluster.let_go();
     let is_word_of_others = |envelope: &crate::support::Envelope| envelope.to == R0 && envelope.from.region != R0.region;
     cluster.hold(move |envelope| {
@@ -66,11 +67,11 @@ fn no_half_of_a_transaction_is_committed_because_one_cohort_heard_a_lost_vote() 
 /// Two changes of the placement are in doubt, each with one vote; r2, which is lost, may have voted for one of them.
 fn two_changes_in_doubt(mut cluster: Cluster) -> Cluster {
     let all = Placement::everywhere(3);
-    cluster.hold(|envelope| envelope.is_of(R0) && envelope.from == R0 && envelope.to != R0);
+    cluster.hold(|envelope| is_of(envelope, R0) && envelope.from == R0 && envelope.to != R0);
     cluster.change(R0, &all, change([NORTH, EAST], [WEST]));
     cluster.settle();
     cluster.hold(|envelope| {
-        envelope.is_of(R0) && envelope.from == R0 && envelope.to != R0 || envelope.is_of(R1) && envelope.from == R1 && envelope.to != R1
+        is_of(envelope, R0) && envelope.from == R0 && envelope.to != R0 || is_of(envelope, R1) && envelope.from == R1 && envelope.to != R1
     });
     cluster.change(R1, &all, change([EAST], [NORTH, WEST]));
     cluster.settle();
@@ -99,13 +100,13 @@ fn of_two_changes_that_a_lost_region_may_have_voted_for_one_counts_at_the_most()
 
 /// r1's client is told that its transaction aborted: another one has the row in r1 and r2. r0 is prepared, and dies.
 fn refuse_and_lose_who_is_prepared(cluster: &mut Cluster) {
-    cluster.hold(|envelope| envelope.is_of(R2) && (envelope.to == R0 || envelope.is_vote()));
+    cluster.hold(|envelope| is_of(envelope, R2) && (envelope.to == R0 || is_vote(envelope)));
     let other = cluster.begin(R2, ReadMode::Optimistic);
     cluster.commit(other, &[("k", "1")]);
     cluster.settle();
     let txn = cluster.begin(R1, ReadMode::Optimistic);
     let refused = cluster.commit(txn, &[("k", "2")]);
-    cluster.hold(|envelope| envelope.is_of(R2) && (envelope.to == R0 || envelope.is_vote()) || envelope.to == R0 && !envelope.is_accept());
+    cluster.hold(|envelope| is_of(envelope, R2) && (envelope.to == R0 || is_vote(envelope)) || envelope.to == R0 && !is_accept(envelope));
     cluster.settle();
     assert!(matches!(cluster.failed(refused), TxnError::Conflict(_)));
     cluster.kill(R0);
@@ -164,7 +165,7 @@ fn a_refusal_told_by_another_site_than_its_coordinator_outlives_it() {
     let (a, _) = keys_of_two_shards();
     let gateway = SiteId::new(0, 1);
     let mut cluster = Cluster::new(2, "");
-    cluster.hold(|envelope| envelope.is_of(R1) && (envelope.to == R0 || envelope.is_vote()));
+    cluster.hold(|envelope| is_of(envelope, R1) && (envelope.to == R0 || is_vote(envelope)));
     let other = cluster.begin(R1, ReadMode::Optimistic);
     cluster.commit(other, &[(&a, "1")]);
     cluster.settle();
@@ -172,8 +173,8 @@ fn a_refusal_told_by_another_site_than_its_coordinator_outlives_it() {
     let txn = cluster.begin(gateway, ReadMode::Optimistic);
     let refused = cluster.commit(txn, &[(&a, "2")]);
     cluster.hold(move |envelope| {
-        let of_gateway = envelope.from == gateway && envelope.to != gateway && !envelope.is_accept();
-        envelope.is_of(R1) && (envelope.to == R0 || envelope.is_vote()) || of_gateway
+        let of_gateway = envelope.from == gateway && envelope.to != gateway && !is_accept(envelope);
+        is_of(envelope, R1) && (envelope.to == R0 || is_vote(envelope)) || of_gateway
     });
     cluster.settle();
     let told = !cluster.waits(refused);
@@ -198,7 +199,7 @@ fn a_refusal_told_by_another_site_than_its_coordinator_outlives_it() {
 fn one_survivor_that_heard_the_lost_vote_speaks_for_all() {
     let mut cluster = Cluster::new(1, "");
     cluster.stall_disk(R2);
-    cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 || envelope.is_vote());
+    cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 || is_vote(envelope));
     let txn = cluster.begin(R2, ReadMode::Optimistic);
     cluster.commit(txn, &[("k", "1")]);
     cluster.settle();

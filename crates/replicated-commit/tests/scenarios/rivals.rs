@@ -1,9 +1,9 @@
 //! Rivals of what survivors assume: an attempt must not count as committed beside another in its way, a later one of its transaction or a
 //! placement in force, and what somebody has counted or told already must not be undone.
 
-use crate::doubts::{EAST, NORTH, WEST, change};
 use crate::resolutions::{LONG, declare, keys_of_two_shards};
-use crate::support::messages::tells_outcome;
+use crate::support::messages::{is_accept, is_of, is_vote, tells_outcome};
+use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::transaction::{ReadMode, TxnError};
@@ -59,7 +59,7 @@ fn a_change_that_is_carried_does_not_keep_regions_from_being_declared_lost() {
     let mut cluster = Cluster::of_regions(5, all.clone());
     let [south, middle] = [RegionId(3), RegionId(4)];
     cluster.cut(middle);
-    cluster.hold(|envelope| envelope.from == R2 && (envelope.is_accept() || envelope.is_vote()));
+    cluster.hold(|envelope| envelope.from == R2 && (is_accept(envelope) || is_vote(envelope)));
     cluster.change(R2, &all, change([WEST], [NORTH, EAST, south, middle]));
     cluster.settle();
     assert_eq!(cluster.prepared_and_in_doubt(R2).0, 1);
@@ -96,14 +96,14 @@ fn what_a_cohort_has_counted_is_not_undone_for_a_rival() {
     let second = |region: u16| SiteId::new(region, 1);
     let mut cluster = Cluster::new(2, "");
     let other_gateway = second(2);
-    cluster.hold(move |envelope| envelope.from == other_gateway && (envelope.to == R1 || envelope.to == R2) || envelope.is_vote());
+    cluster.hold(move |envelope| envelope.from == other_gateway && (envelope.to == R1 || envelope.to == R2) || is_vote(envelope));
     let rival = cluster.begin(other_gateway, ReadMode::Optimistic);
     cluster.commit(rival, &[(&a, "1")]);
     cluster.settle();
-    cluster.lose(|envelope| envelope.is_accept());
+    cluster.lose(is_accept);
     cluster.advance(Span::from_millis(10));
     let unprepares = |envelope: &Envelope| envelope.from == R0 && matches!(envelope.body, Body::Note(Note::Unprepare { .. }));
-    cluster.hold(move |envelope| unprepares(envelope) || envelope.is_vote());
+    cluster.hold(move |envelope| unprepares(envelope) || is_vote(envelope));
     let txn = cluster.begin(R2, ReadMode::Optimistic);
     cluster.commit(txn, &[(&a, "2"), (&b, "2")]);
     cluster.settle();
@@ -148,7 +148,7 @@ fn a_region_that_has_forgotten_bars_rivals_all_the_same() {
     cluster.advance(Span::from_secs(1));
     cluster.put(R1, &[("other", "1")]);
     cluster.advance(Span::from_secs(150));
-    cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 && !envelope.is_accept());
+    cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 && !is_accept(envelope));
     let committed = cluster.put(R2, &[("k", "2")]);
     cluster.kill(R2);
     lose_all_and_let_go(&mut cluster);
@@ -170,7 +170,7 @@ fn no_attempt_is_resolved_before_its_gateway_has_said_what_it_knows() {
     let gateway = SiteId::new(1, 1);
     let mut cluster = Cluster::new(2, "");
     cluster.hold(move |envelope| {
-        envelope.is_of(gateway) && (envelope.to == R1 || envelope.to == R2) || envelope.from == R0 && envelope.is_vote()
+        is_of(envelope, gateway) && (envelope.to == R1 || envelope.to == R2) || envelope.from == R0 && is_vote(envelope)
     });
     let txn = cluster.begin(gateway, ReadMode::Optimistic);
     let id = cluster.commit(txn, &[(&a, "1")]);
@@ -179,9 +179,9 @@ fn no_attempt_is_resolved_before_its_gateway_has_said_what_it_knows() {
     let between = cluster.put(SiteId::new(2, 1), &[(&a, "2")]);
     // The second attempt is made, and reaches nobody.
     cluster.lose(|envelope| envelope.from == R0);
-    cluster.hold(move |envelope| envelope.is_vote() || !envelope.is_of(gateway));
+    cluster.hold(move |envelope| is_vote(envelope) || !is_of(envelope, gateway));
     cluster.settle();
-    cluster.hold(move |envelope| envelope.is_accept() || !envelope.is_of(gateway));
+    cluster.hold(move |envelope| is_accept(envelope) || !is_of(envelope, gateway));
     cluster.settle();
     cluster.kill(R2);
     cluster.kill(SiteId::new(2, 1));
@@ -208,7 +208,7 @@ fn no_attempt_is_resolved_before_its_gateway_has_said_what_it_knows() {
 fn who_misses_the_end_of_a_round_asks_for_it() {
     for restarts in [false, true] {
         let mut cluster = Cluster::new(1, "");
-        cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 || envelope.from == R0 && envelope.is_vote());
+        cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 || envelope.from == R0 && is_vote(envelope));
         let txn = cluster.begin(R2, ReadMode::Optimistic);
         cluster.commit(txn, &[("k", "1")]);
         cluster.settle();

@@ -1,9 +1,9 @@
 //! What comes in the midst of a round of a resolution, or late: an outcome while a proposal is examined, another leader's round, a commit in
 //! the log of a lost region after the survivors have agreed that it aborted.
 
-use crate::doubts::{EAST, NORTH, SOUTH, WEST, change};
 use crate::resolutions::LONG;
-use crate::support::messages::{inquires, is_about, is_copy, is_of_log, stops, tells_outcome};
+use crate::support::messages::{inquires, is_about, is_accept, is_copy, is_of_log, is_vote, stops, tells_outcome};
+use crate::support::placements::{EAST, NORTH, SOUTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3};
 use crate::survivors::{crash_in_the_midst, declare_lost, lose_region};
 use rhumb_commit::placement::Placement;
@@ -21,11 +21,11 @@ fn a_proposal_whose_outcome_is_known_when_it_has_been_examined_is_left_alone() {
     let txn = cluster.begin(R2, ReadMode::Optimistic);
     cluster.get(txn, ReadMode::Optimistic, &["k"]);
     cluster.settle();
-    cluster.hold(|envelope| envelope.from == R2 && !(envelope.is_accept() && envelope.to == R0));
+    cluster.hold(|envelope| envelope.from == R2 && !(is_accept(envelope) && envelope.to == R0));
     let id = cluster.commit(txn, &[("m", "2")]);
     cluster.settle();
     cluster.committed(id);
-    cluster.lose(|envelope| envelope.is_accept());
+    cluster.lose(is_accept);
     cluster.advance(Span::from_millis(2_500));
     let late = |envelope: &Envelope| envelope.from == R2 && envelope.to == R1 && is_of_log(envelope);
     cluster.kill(R2);
@@ -51,7 +51,7 @@ fn two_leaders_do_not_outbid_each_other_for_ever() {
     let txn = cluster.begin(R2, ReadMode::Optimistic);
     cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1);
     cluster.commit(txn, &[("k", "1")]);
-    cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 || envelope.is_vote());
+    cluster.hold(|envelope| envelope.from == R2 && envelope.to == R1 || is_vote(envelope));
     cluster.settle();
     lose_region(&mut cluster, WEST, 1);
     cluster.lose(|_| true);
@@ -90,7 +90,7 @@ fn what_survivors_have_agreed_to_abort_is_not_taken_over_from_a_lost_region() {
         };
         let txn = cluster.begin(R2, ReadMode::Optimistic);
         cluster.hold(move |envelope| {
-            let reaches = envelope.to == R1 && envelope.is_accept() || envelope.to == R2 && envelope.is_vote();
+            let reaches = envelope.to == R1 && is_accept(envelope) || envelope.to == R2 && is_vote(envelope);
             late(envelope) || is_about(envelope, earlier) || is_about(envelope, txn) && !reaches
         });
         let id = cluster.commit(txn, &[("k", "2")]);

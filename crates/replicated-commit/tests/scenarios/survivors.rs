@@ -2,9 +2,9 @@
 //! an attempt that is carried by a region without a vote on it, a gateway that counts votes still, a region that is lost in the midst of a
 //! round.
 
-use crate::doubts::{EAST, MIDDLE, NORTH, SOUTH, WEST, change};
 use crate::resolutions::{LONG, declare, keys_of_two_shards};
-use crate::support::messages::{asks_for_votes, is_about, is_of_log, stops, tells_outcome};
+use crate::support::messages::{asks_for_votes, is_about, is_accept, is_of_log, is_vote, stops, tells_outcome};
+use crate::support::placements::{EAST, MIDDLE, NORTH, SOUTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::transaction::{ReadMode, TxnError};
@@ -107,12 +107,12 @@ fn a_refusal_is_remembered_for_a_region_that_carries_the_attempt() {
     let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH, MIDDLE])).expect("three active regions");
     let mut cluster = Cluster::of_regions(5, first.clone());
     let other = cluster.begin(R2, ReadMode::Optimistic);
-    cluster.hold(move |envelope| is_about(envelope, other) && (envelope.to == R0 || envelope.is_vote()));
+    cluster.hold(move |envelope| is_about(envelope, other) && (envelope.to == R0 || is_vote(envelope)));
     let id = cluster.commit(other, &[("k", "1")]);
     cluster.settle();
     let txn = cluster.begin(R1, ReadMode::Optimistic);
-    let keeps_from_r0 = move |envelope: &Envelope| envelope.to == R0 && is_about(envelope, txn) && !envelope.is_accept();
-    cluster.hold(move |envelope| is_about(envelope, other) && (envelope.to == R0 || envelope.is_vote()) || keeps_from_r0(envelope));
+    let keeps_from_r0 = move |envelope: &Envelope| envelope.to == R0 && is_about(envelope, txn) && !is_accept(envelope);
+    cluster.hold(move |envelope| is_about(envelope, other) && (envelope.to == R0 || is_vote(envelope)) || keeps_from_r0(envelope));
     let refused = cluster.commit(txn, &[("k", "2")]);
     cluster.settle();
     assert!(matches!(cluster.failed(refused), TxnError::Conflict(_)));
@@ -144,12 +144,12 @@ fn a_refusal_that_only_a_carrier_has_heard_counts() {
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     crash_in_the_midst(&mut cluster, 1, txn, &[("k", "1")]);
     // That r1 has nothing of it r3 does not hear.
-    let keeps = |envelope: &Envelope| envelope.from == R1 && envelope.to == R3 && (stops(envelope) || envelope.is_vote());
+    let keeps = |envelope: &Envelope| envelope.from == R1 && envelope.to == R3 && (stops(envelope) || is_vote(envelope));
     cluster.hold(move |envelope| keeps(envelope) || asks_for_votes(envelope));
     let second = move_and_carry(&mut cluster, &first, change([NORTH, EAST, SOUTH], [WEST]), [R0, R1, R3], [1, 0, 1]);
     cluster.hold(move |envelope| {
         let is_heard = envelope.from == R3 && envelope.to == R2;
-        keeps(envelope) || asks_for_votes(envelope) && !is_heard || envelope.from == R2 && envelope.to != R3 && envelope.is_vote()
+        keeps(envelope) || asks_for_votes(envelope) && !is_heard || envelope.from == R2 && envelope.to != R3 && is_vote(envelope)
     });
     cluster.advance(Span::from_secs(2));
     lose_region(&mut cluster, WEST, 1);
@@ -231,7 +231,7 @@ fn what_is_put_while_a_proposal_is_examined_is_seen() {
     assert!(cluster.waits(written));
     cluster.advance(Span::from_millis(10));
     cluster.hold(move |envelope| keeps(envelope) || is_about(envelope, txn) && envelope.from == R1);
-    let reaches = move |envelope: &Envelope| envelope.to == R0 && envelope.is_accept();
+    let reaches = move |envelope: &Envelope| envelope.to == R0 && is_accept(envelope);
     cluster.hold(move |envelope| keeps(envelope) || is_about(envelope, txn) && envelope.from == R1 && !reaches(envelope));
     cluster.commit(txn, &[("m", "3")]);
     cluster.settle();
@@ -282,7 +282,7 @@ fn a_gateway_counts_no_votes_while_its_region_takes_part_in_a_round() {
     declare_lost(&mut cluster, R1, &Placement::everywhere(3), WEST.into(), change([NORTH, EAST], []));
     cluster.advance(Span::from_secs(5));
     assert_eq!([R0, R1].map(|site| cluster.prepared_and_in_doubt(site)), [(0, 0), (0, 0)]);
-    cluster.hold(move |envelope| is_of_gateway(envelope) && !(envelope.from == R0 && envelope.is_vote()));
+    cluster.hold(move |envelope| is_of_gateway(envelope) && !(envelope.from == R0 && is_vote(envelope)));
     cluster.settle();
     cluster.let_go();
     cluster.advance(LONG);
@@ -309,7 +309,7 @@ fn the_late_word_of_who_is_lost_in_the_midst_of_a_round_does_not_count() {
     cluster.advance(Span::from_millis(10));
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     cluster.hold(move |envelope| {
-        let reaches = envelope.to == R1 && envelope.is_accept() || envelope.to == R4 || envelope.to == R0 && envelope.is_vote();
+        let reaches = envelope.to == R1 && is_accept(envelope) || envelope.to == R4 || envelope.to == R0 && is_vote(envelope);
         is_about(envelope, rival) || is_about(envelope, txn) && !reaches
     });
     let id = cluster.commit(txn, &[("k", "2")]);

@@ -5,9 +5,9 @@
 use rhumb_core::actor::{Actor, RequestId};
 use rhumb_core::{SiteId, Span};
 use rhumb_sim::{Fault, Reply, World};
+use rhumb_testkit::golden;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::path::Path;
 
 /// An actor whose scenarios are written down.
 pub trait Staged: Actor<Answer: Clone> {
@@ -99,20 +99,8 @@ impl<A: Staged> Stage<A> {
         self.world.probe(event)
     }
 
-    /// Panics unless this is what is recorded under `name`. With `UPDATE_GOLDEN` set, records it instead.
-    #[allow(clippy::disallowed_methods)] // the simulator does no I/O; its tests read what they recorded
+    /// Panics unless this is what is recorded under `name`.
     pub fn check(self, name: &str) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&path, &self.text).expect("the golden file can be written");
-            return;
-        }
-        let recorded = std::fs::read_to_string(&path).unwrap_or_default();
-        let differs = recorded.lines().zip(self.text.lines()).find(|(recorded, now)| recorded != now);
-        assert!(
-            recorded == self.text,
-            "{} differs, first at {differs:?} (recorded, now). If the change is meant, record it: UPDATE_GOLDEN=1",
-            path.display()
-        );
+        golden::check(name, &self.text);
     }
 }

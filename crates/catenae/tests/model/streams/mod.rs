@@ -184,15 +184,6 @@ impl Streams {
         })
     }
 
-    /// One line each, for people.
-    pub fn describe_all(&self, actions: Vec<Action>) -> Vec<String> {
-        let describe = |tables: &Tables, action: Action| match action.input {
-            Input::Deliver(envelope) => tables.envelope(envelope).to_string(),
-            input => format!("{input:?} at {}", site(action.site)),
-        };
-        self.with_tables(|tables| actions.into_iter().map(|action| describe(tables, action)).collect())
-    }
-
     /// How many things of each kind there were.
     pub fn counts(&self) -> String {
         self.with_tables(|tables| tables.to_string())
@@ -270,6 +261,13 @@ impl Model for Streams {
         }
         state.impatient |= step.impatient;
         (State { budget: last.budget, ..state.clone() } != *last).then_some(state)
+    }
+
+    fn format_action(&self, action: &Action) -> String {
+        match action.input {
+            Input::Deliver(envelope) => self.with_tables(|tables| tables.envelope(envelope).to_string()),
+            input => format!("{input:?} at {}", site(action.site)),
+        }
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

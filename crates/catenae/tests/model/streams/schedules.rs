@@ -7,10 +7,10 @@
 use super::part::{Ended, Input, Part};
 use super::tables::Envelope;
 use super::{REGIONS, Streams, properties, site};
-use crate::departures::{Bounds, Departure, Flaw, Searched, search};
 use rhumb_catenae::epoch::Epoch;
 use rhumb_catenae::message::Entry;
 use rhumb_core::SiteId;
+use rhumb_testkit::departures::{Bounds, Departure, Flaw, Searched, search};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Epochs that are sealed.

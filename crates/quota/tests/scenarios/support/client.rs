@@ -1,6 +1,6 @@
 //! What a client asks of its site, and what it was told; and what the sites have.
 
-use super::Cluster;
+use super::{Cluster, R0};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Span};
 use rhumb_quota::info::{Info, Read};
@@ -30,9 +30,7 @@ pub fn has(left: u64, held: u64) -> Has {
 impl Cluster {
     /// Makes a quota, and lets every site learn of it.
     pub fn create(&mut self, quota: &str, spec: Spec) {
-        let id = self.request(self.sites()[0], Request::Create { name: name(quota), spec });
-        self.advance(Span::from_secs(2));
-        assert_eq!(self.answers.get(&id), Some(&Answer::Changed(Ok(()))));
+        self.administer(R0, Request::Create { name: name(quota), spec }, 2);
     }
 
     /// A quota `vm` of that limit, redistributed by that protocol.
@@ -42,35 +40,36 @@ impl Cluster {
 
     /// Changes the limit of `vm`, by way of `site`.
     pub fn set_limit(&mut self, site: SiteId, limit: u64) {
-        let id = self.request(site, Request::SetLimit { name: name("vm"), limit });
-        self.advance(Span::from_secs(2));
-        assert_eq!(self.answers.get(&id), Some(&Answer::Changed(Ok(()))));
+        self.administer(site, Request::SetLimit { name: name("vm"), limit }, 2);
     }
 
     /// Declares `lost` lost, by way of `site`, and lets it be settled.
     pub fn declare_lost(&mut self, site: SiteId, lost: SiteId) {
-        let id = self.request(site, Request::DeclareLost { site: lost });
-        self.advance(Span::from_secs(3));
-        assert_eq!(self.answers.get(&id), Some(&Answer::Changed(Ok(()))));
+        self.administer(site, Request::DeclareLost { site: lost }, 3);
+    }
+
+    /// Ends `quota`, by way of `site`.
+    pub fn drop_quota(&mut self, site: SiteId, quota: &str) {
+        self.administer(site, Request::Drop { name: name(quota) }, 1);
+    }
+
+    /// An operator asks `site` for a change, which is made within `seconds`.
+    fn administer(&mut self, site: SiteId, request: Request, seconds: u64) {
+        let id = self.request(site, request);
+        self.advance(Span::from_secs(seconds));
+        assert_eq!(self.answer(id), Some(&Answer::Changed(Ok(()))));
     }
 
     /// What a declaration is answered with at once.
     pub fn declares(&mut self, site: SiteId, lost: SiteId) -> Option<Answer> {
         let id = self.request(site, Request::DeclareLost { site: lost });
         self.advance(Span::from_secs(1));
-        self.answers.get(&id).cloned()
+        self.answer(id).cloned()
     }
 
     /// Frees tokens of lost sites.
     pub fn free(&mut self, site: SiteId, quota: &str, amount: u64) -> RequestId {
         self.run(site, Operation::free(name(quota), amount, None))
-    }
-
-    /// Ends `quota`, by way of `site`.
-    pub fn drop_quota(&mut self, site: SiteId, quota: &str) {
-        let id = self.request(site, Request::Drop { name: name(quota) });
-        self.advance(Span::from_secs(1));
-        assert_eq!(self.answers.get(&id), Some(&Answer::Changed(Ok(()))));
     }
 
     pub fn acquire(&mut self, site: SiteId, quota: &str, amount: u64) -> RequestId {
@@ -94,14 +93,9 @@ impl Cluster {
         self.request(site, Request::Get { name: name(quota), read })
     }
 
-    /// True if the client waits for the answer.
-    pub fn waits(&self, id: RequestId) -> bool {
-        !self.answers.contains_key(&id)
-    }
-
     /// What became of the one operation of a request: the tokens left then, or why it was refused.
     pub fn outcome(&self, id: RequestId) -> Result<u64, Refusal> {
-        match self.answers.get(&id) {
+        match self.answer(id) {
             Some(Answer::Ran(results)) => results[0].clone().map(|Done { left }| left),
             other => panic!("no outcome but {other:?}"),
         }
@@ -109,7 +103,7 @@ impl Cluster {
 
     /// The answer to a read.
     pub fn info(&self, id: RequestId) -> Info {
-        match self.answers.get(&id) {
+        match self.answer(id) {
             Some(Answer::Got(Ok(info))) => info.clone(),
             other => panic!("no quota but {other:?}"),
         }
@@ -125,7 +119,7 @@ impl Cluster {
 
     /// The tokens of `vm` at every site that is up.
     pub fn all_tokens(&self) -> Vec<Has> {
-        let living = self.sites().into_iter().filter(|site| self.machines[site].life.is_some());
-        living.map(|site| self.tokens(site, "vm")).collect()
+        let running = self.topology().sites().filter(|site| self.is_up(*site));
+        running.map(|site| self.tokens(site, "vm")).collect()
     }
 }

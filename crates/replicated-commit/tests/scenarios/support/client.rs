@@ -5,7 +5,7 @@ use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::{Committed, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Key, KeyRange, SiteId, Timestamp, TxnId, Value};
-use rhumb_replicated_commit::{Admin, Answer, Request};
+use rhumb_replicated_commit::{Admin, Answer, Request, Status};
 
 /// More rows than any scenario has.
 const NO_LIMIT: u32 = 100;
@@ -14,7 +14,7 @@ impl Cluster {
     /// Begins a transaction at the gateway `site`.
     pub fn begin(&mut self, site: SiteId, mode: ReadMode) -> TxnId {
         let id = self.request(site, Request::Begin { mode });
-        match self.answers.get(&id) {
+        match self.answer(id) {
             Some(Answer::Began { txn }) => *txn,
             other => panic!("the transaction did not begin: {other:?}"),
         }
@@ -42,7 +42,8 @@ impl Cluster {
     /// Commits with these writes.
     pub fn commit(&mut self, txn: TxnId, writes: &[(&str, &str)]) -> RequestId {
         let writes = writes.iter().map(|(key, value)| (Key::from(*key), Some(Value::from(*value)))).collect();
-        self.request(txn.gateway, Request::Commit { txn, writes, expect: Vec::new(), options: self.options })
+        let options = self.options;
+        self.request(txn.gateway, Request::Commit { txn, writes, expect: Vec::new(), options })
     }
 
     /// Writes rows at `site` in a transaction of their own, with nothing in the way.
@@ -56,32 +57,34 @@ impl Cluster {
     /// Has `site` commit what comes after `placement`, which its row shows or which is the first one.
     pub fn change(&mut self, site: SiteId, placement: &Placement, change: Change) -> (Placement, RequestId) {
         let next = placement.next(change).expect("a placement that may come next");
-        let key = Placement::key(0, &self.topology);
+        let key = Placement::key(0, self.topology());
         let txn = self.begin(site, ReadMode::Locking);
         let mode = ReadMode::Locking;
         self.request(site, Request::Get { txn, mode, keys: vec![key.clone()], expect: Vec::new() });
         self.settle();
-        let writes = vec![(key, Some(next.encode()))];
-        let id = self.request(site, Request::Commit { txn, writes, expect: Vec::new(), options: self.options });
+        let (writes, options) = (vec![(key, Some(next.encode()))], self.options);
+        let id = self.request(site, Request::Commit { txn, writes, expect: Vec::new(), options });
         (next, id)
+    }
+
+    fn status(&mut self, site: SiteId) -> Status {
+        let id = self.request(site, Request::Admin(Admin::Status));
+        match self.answer(id) {
+            Some(Answer::Admin(status)) => status.clone(),
+            other => panic!("no status but {other:?}"),
+        }
     }
 
     /// The placement that `site` has adopted, and whether it is settled in it.
     pub fn placement_at(&mut self, site: SiteId) -> (Placement, bool) {
-        let id = self.request(site, Request::Admin(Admin::Status));
-        match self.answers.get(&id) {
-            Some(Answer::Admin(status)) => (status.placement.clone(), status.settled),
-            other => panic!("no status but {other:?}"),
-        }
+        let status = self.status(site);
+        (status.placement, status.settled)
     }
 
     /// The attempts prepared at `site`, and those of them that it reports to wait for a vote out of reach.
     pub fn prepared_and_in_doubt(&mut self, site: SiteId) -> (usize, usize) {
-        let id = self.request(site, Request::Admin(Admin::Status));
-        match self.answers.get(&id) {
-            Some(Answer::Admin(status)) => (status.prepared, status.in_doubt),
-            other => panic!("no status but {other:?}"),
-        }
+        let status = self.status(site);
+        (status.prepared, status.in_doubt)
     }
 
     /// All of `sites` have this newest value of each of `rows`, and are in doubt about nothing.
@@ -94,14 +97,9 @@ impl Cluster {
         }
     }
 
-    /// True if the client waits for the answer.
-    pub fn waits(&self, id: RequestId) -> bool {
-        !self.answers.contains_key(&id)
-    }
-
     /// The request was answered: committed.
     pub fn committed(&self, id: RequestId) -> Committed {
-        match self.answers.get(&id) {
+        match self.answer(id) {
             Some(Answer::Committed(committed)) => *committed,
             other => panic!("not committed but {other:?}"),
         }
@@ -109,7 +107,7 @@ impl Cluster {
 
     /// The request was answered: failed.
     pub fn failed(&self, id: RequestId) -> TxnError {
-        match self.answers.get(&id) {
+        match self.answer(id) {
             Some(Answer::Failed(error)) => error.clone(),
             other => panic!("not failed but {other:?}"),
         }
@@ -117,7 +115,7 @@ impl Cluster {
 
     /// The request was answered with rows: their versions and values, and the wide-area trips so far.
     pub fn rows(&self, id: RequestId) -> (Vec<(Timestamp, Option<String>)>, u32) {
-        match self.answers.get(&id) {
+        match self.answer(id) {
             Some(Answer::Rows { rows, trips, .. }) => {
                 let text = |value: &Value| String::from_utf8_lossy(&value.0).into_owned();
                 (rows.iter().map(|row| (row.version, row.value.as_ref().map(text))).collect(), *trips)

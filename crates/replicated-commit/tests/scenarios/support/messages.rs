@@ -1,9 +1,8 @@
 //! What a message is about: for scenarios that hold some up.
 
 use super::Envelope;
-use rhumb_core::{Body, TxnId};
-use rhumb_replicated_commit::message::{Attempt, Voted};
-use rhumb_replicated_commit::message::{Inquiry, Testified};
+use rhumb_core::{Body, SiteId, TxnId};
+use rhumb_replicated_commit::message::{Attempt, Inquiry, Testified, Voted};
 use rhumb_replicated_commit::{Note, Promise};
 
 /// The attempt that a message is about.
@@ -64,4 +63,22 @@ pub fn is_copy(envelope: &Envelope) -> bool {
 /// True for what a leader asks in the first phase of its round.
 pub fn inquires(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Note(Note::Inquire(_)))
+}
+
+/// True for an `Accept`.
+pub fn is_accept(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Note(Note::Accept { .. }))
+}
+
+/// True for a `Vote`.
+pub fn is_vote(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Promise(Promise::Vote(_)))
+}
+
+/// True for an `Accept` or a `Vote` of a transaction of `gateway`.
+pub fn is_of(envelope: &Envelope, gateway: SiteId) -> bool {
+    match &envelope.body {
+        Body::Note(Note::Accept { meta, .. }) | Body::Promise(Promise::Vote(Voted { meta, .. })) => meta.attempt.txn.gateway == gateway,
+        _ => false,
+    }
 }

@@ -28,7 +28,9 @@ pub type Flaw = (String, Vec<String>);
 /// How much was looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Searched {
+    /// Schedules that were run.
     pub schedules: u64,
+    /// Steps of all of them.
     pub steps: u64,
 }
 
