@@ -13,7 +13,7 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 test: ## All tests.
 	cargo test --workspace
 	cargo test --package rhumb-replicated-commit --package rhumb-sim --features planted --test scenarios --test world --test planted --test quad_moves
-	cargo test --package rhumb-catenae --package rhumb-quad --features planted --test model -- planted
+	cargo test --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --features planted --test model -- planted
 	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan -- planted caught
 
 verify: ## The read-only gate: format, lints, documentation, and that the fuzz targets compile.

@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 /// What still has to be looked up before an attempt can be prepared.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Validation {
     /// Rows whose newest version is asked for: those written, then those read.
     keys: Vec<Key>,
@@ -47,7 +47,7 @@ pub(crate) struct Validation {
 }
 
 /// What is known of an attempt that others are in doubt about.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
     /// The regions that are not prepared for it, and the ends of their logs: if it is not there, they never voted for it.
     pub(crate) without: BTreeMap<RegionId, u64>,
@@ -55,7 +55,7 @@ pub(crate) struct Carried {
     pub(crate) rows: RowsOfDoubt,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Stage {
     /// What it read is being looked up.
     Validating(Validation),
@@ -66,7 +66,7 @@ pub(crate) enum Stage {
 }
 
 /// An attempt that holds locks here.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) meta: Meta,
     pub(crate) part: Part,
@@ -114,7 +114,7 @@ pub(crate) struct Applied {
 }
 
 /// One shard replica.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cohort {
     locks: Locks,
     timestamp_cache: TimestampCache,
