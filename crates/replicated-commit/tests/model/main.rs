@@ -58,14 +58,20 @@ mod word;
 
 use host::Departure;
 use region::Bounds;
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use votes::Votes;
 
 /// Explores all that a cluster of the product can reach: nothing that must not happen does, and all that should be possible is.
 fn check(bounds: Bounds) {
     let checker = Votes::new(Departure::default(), bounds).checker().finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
     println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());
-    println!("{}", checker.model().sizes());
+    let model = checker.model();
+    println!("{}", model.sizes());
+    for (name, path) in checker.discoveries() {
+        if model.property(name).expectation == Expectation::Always {
+            println!("\"{name}\" is violated:\n  {}", model.schedule(path).join("\n  "));
+        }
+    }
     checker.assert_properties();
 }
 
