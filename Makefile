@@ -13,7 +13,7 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 test: ## All tests.
 	cargo test --workspace
 	cargo test --package rhumb-replicated-commit --package rhumb-sim --features planted --test scenarios --test world --test planted --test quad_moves --test catenae_replication
-	cargo test --package rhumb-catenae --package rhumb-quad --features planted --test model -- planted
+	cargo test --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --features planted --test model -- planted
 	cargo test --package rhumb-catenae --features planted --lib agreement
 	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan -- planted caught
 

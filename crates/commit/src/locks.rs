@@ -33,7 +33,7 @@ pub enum Strength {
 }
 
 /// The locks of one shard replica.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Locks {
     exclusive: BTreeMap<Key, TxnId>,
     shared: BTreeMap<Key, BTreeMap<TxnId, Strength>>,

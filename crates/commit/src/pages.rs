@@ -17,7 +17,7 @@ use rhumb_core::actor::Space;
 use rhumb_core::{Load, Loaded};
 
 /// A walk through the records of some spaces.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pages {
     spaces: &'static [Space],
     /// Records of a page, and their bytes, at the most.

@@ -16,7 +16,7 @@ const PAGE_KEYS_MAX: usize = 32_768;
 /// Ends of ranges in a page.
 const PAGE_ENDS_MAX: usize = 1_024;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Page {
     keys: BTreeMap<Key, Timestamp>,
     /// Where ranges begin and end: from each of these keys up to the next one, all keys were read at that timestamp. A write looks at one
@@ -56,7 +56,7 @@ impl Page {
 }
 
 /// The timestamp cache of one shard replica.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TimestampCache {
     low_water: Timestamp,
     newer: Page,

@@ -6,7 +6,7 @@ use crate::actor::Token;
 use std::collections::BTreeMap;
 
 /// Loads and persists of an actor that its driver has not answered yet. `J` says what one is for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Jobs<J> {
     under_way: BTreeMap<Token, J>,
     /// The token given last.

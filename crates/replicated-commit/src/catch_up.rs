@@ -48,7 +48,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const COLLECT_TICKS: u64 = 20;
 
 /// What is known of one peer's log.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Peer {
     /// Taken over up to here.
     cursor: u64,
@@ -67,7 +67,7 @@ struct Peer {
 }
 
 /// A page of a peer's log of which rows are still missing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OpenPage {
     /// The places whose rows are awaited.
     wanted: BTreeSet<u64>,
@@ -117,7 +117,7 @@ pub(super) struct Stopped {
 }
 
 /// How far a replica has taken over the logs of its peers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CatchUp {
     peers: BTreeMap<RegionId, Peer>,
     /// Something is known to be missing: pull at the next tick even if it is not due.

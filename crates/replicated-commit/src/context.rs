@@ -21,7 +21,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// What one role of a site tells another.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Local {
     /// What any site may be told.
     Note(Note),
@@ -42,6 +42,7 @@ pub(super) enum Local {
 }
 
 /// What the roles of a site share.
+#[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) me: SiteId,
     pub(super) topology: Arc<Topology>,

@@ -16,7 +16,7 @@ pub enum Timer {
 }
 
 /// What a load or a persist is for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Job {
     /// A page of records of an earlier incarnation.
     Recover,
@@ -74,7 +74,7 @@ pub(super) struct ReadJob {
 }
 
 /// A peer that pulls the log after `after`, and what this replica could promise then.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PulledLog {
     pub(super) to: SiteId,
     pub(super) after: u64,

@@ -35,7 +35,7 @@ impl Rate {
 }
 
 /// How much the clients of a gateway do.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Workload {
     commits: Rate,
     reads: Rate,
@@ -71,7 +71,7 @@ impl Workload {
 }
 
 /// What the other sites have measured.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Measures {
     ticks: u64,
     told: BTreeMap<SiteId, Measured>,

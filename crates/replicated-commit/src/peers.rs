@@ -28,7 +28,7 @@ pub struct Closed {
 }
 
 /// What a site knows of the others.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Peers {
     peers: BTreeMap<SiteId, Peer>,
     /// Ticks of this incarnation.

@@ -1,5 +1,5 @@
-//! The rules that a test may break, and what is done instead: the simulator must catch each, or a scenario written for it. In the product
-//! all [rules](rhumb_core::rules) hold.
+//! The rules that a test may break, and what is done instead: the simulator must catch each, or a scenario or model written for it. In
+//! the product all [rules](rhumb_core::rules) hold.
 
 use super::message::Part;
 use rhumb_core::work;
@@ -19,6 +19,10 @@ pub enum Planted {
     NaiveBallotOne,
     /// Somebody in doubt counts yes-votes that are provisional still, and does not make them firm.
     ProvisionalCounts,
+    /// A gateway withdraws yes-votes that have become firm.
+    FirmWithdrawn,
+    /// A gateway that has withdrawn goes on counting provisional votes.
+    GatewayCountsOn,
     /// A vote does not compare the commit timestamp with versions and reads.
     TimestampTooLowSkipped,
     /// A snapshot read does not wait for prepared transactions below its timestamp.
@@ -47,13 +51,15 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 18] = [
+    pub const ALL: [Planted; 20] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
         Planted::AppliedTwice,
         Planted::NaiveBallotOne,
         Planted::ProvisionalCounts,
+        Planted::FirmWithdrawn,
+        Planted::GatewayCountsOn,
         Planted::TimestampTooLowSkipped,
         Planted::SnapshotDoesNotWait,
         Planted::HandoffTakenAgain,

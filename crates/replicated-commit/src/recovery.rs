@@ -10,7 +10,7 @@ use rhumb_core::actor::Space;
 const ORDER: [Space; 5] = [NUMBERS, PLACEMENT, VOTES, PREPARED, CARRIED];
 
 /// How far recovery has come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Recovery {
     pub(super) pages: Pages,
     pub(super) placement: Option<PlacementRecord>,

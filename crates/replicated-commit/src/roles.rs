@@ -31,7 +31,7 @@ use rhumb_core::{Batch, Key, Loaded, RegionId, SiteId, Table, Timestamp, Value, 
 use std::collections::BTreeSet;
 
 /// The roles of a site.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Roles {
     pub(super) gateway: Gateway,
     pub(super) coordinator: Coordinator,

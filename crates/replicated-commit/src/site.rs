@@ -14,6 +14,7 @@ use rhumb_core::{Actor, Body, Effects, Input, Inspect, Rules, SiteId, Table, Tim
 use std::sync::Arc;
 
 /// One site: its roles, and what they share.
+#[derive(Clone, Debug)]
 pub struct Site {
     shared: Shared,
     roles: Roles,

@@ -130,7 +130,7 @@ pub(super) struct Promised<'a> {
 }
 
 /// What a replica has said when it had stopped.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Stop {
     pub(super) settled: u64,
     pub(super) since: u64,

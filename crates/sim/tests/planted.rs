@@ -43,10 +43,12 @@ fn assert_all_caught<B: Copy + std::fmt::Debug, S: Scenario>(bugs: impl IntoIter
 
 #[test]
 fn every_bug_planted_in_the_protocol_is_caught() {
-    // These are caught by scenarios of `rhumb-replicated-commit`.
+    // These are caught by scenarios or the model of `rhumb-replicated-commit`.
     let elsewhere = [
         Planted::RefusalNotDurable,
         Planted::ProvisionalCounts,
+        Planted::FirmWithdrawn,
+        Planted::GatewayCountsOn,
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
         Planted::RivalsBothCommit,

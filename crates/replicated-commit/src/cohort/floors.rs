@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FLOORS_MAX: usize = 16_384;
 
 /// The floors of the commits applied at one shard replica.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Floors {
     /// Of those whose floor lies above their timestamp.
     by_commit: BTreeMap<Timestamp, Timestamp>,

@@ -36,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 /// What still has to be looked up before an attempt can be prepared.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Validation {
     /// Rows whose newest version is asked for: those written, then those read.
     keys: Vec<Key>,
@@ -49,7 +49,7 @@ pub(crate) struct Validation {
 }
 
 /// What is known of an attempt that others are in doubt about.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
     /// The regions that are not prepared for it, and the ends of their logs: if it is not there, they never voted for it.
     pub(crate) without: BTreeMap<RegionId, u64>,
@@ -57,7 +57,7 @@ pub(crate) struct Carried {
     pub(crate) rows: RowsOfDoubt,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Stage {
     /// What it read is being looked up.
     Validating(Validation),
@@ -68,7 +68,7 @@ pub(crate) enum Stage {
 }
 
 /// An attempt that holds locks here.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) meta: Meta,
     pub(crate) part: Part,
@@ -116,7 +116,7 @@ pub(crate) struct Applied {
 }
 
 /// One shard replica.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cohort {
     locks: Locks,
     timestamp_cache: TimestampCache,

@@ -35,7 +35,7 @@ enum Phase {
 }
 
 /// What a coordinator knows of one attempt.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct AttemptState {
     pub(super) meta: Meta,
     /// What it does in each shard; empty if no `Accept` came, and once resolved.

@@ -27,7 +27,7 @@ use rhumb_core::{Batch, Key, Load, Loaded, SiteId, Table, Timestamp, work};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What the leader of a round proposes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Proposal {
     pub(crate) meta: Meta,
     pub(crate) round: Round,
@@ -35,7 +35,7 @@ pub(crate) struct Proposal {
 }
 
 /// A proposal whose reads are being looked up, at a survivor.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Examination {
     from: SiteId,
     proposal: Proposal,
@@ -64,7 +64,7 @@ impl Examination {
 }
 
 /// The examinations under way at a survivor, one of an attempt at the most.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Examinations(BTreeMap<Attempt, Examination>);
 
 impl Examinations {

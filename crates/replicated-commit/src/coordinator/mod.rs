@@ -56,7 +56,7 @@ enum Supersedes {
 }
 
 /// The attempts that one coordinator knows of.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Coordinator {
     attempts: BTreeMap<Attempt, AttemptState>,
     /// Those not resolved: few beside the many that are kept until they are old.
@@ -549,6 +549,9 @@ impl Coordinator {
         match (state.decision(), &state.vote) {
             (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
             (None, None) if !meta.electorate.contains(cx.me.region) => {}
+            (None, Some(Vote::Firm)) if cx.rules.breaks(Planted::FirmWithdrawn) => {
+                self.vote_again(near, attempt, Vote::No(Refusal::Withdrawn), cx);
+            }
             (None, Some(vote)) if vote.is_final() => self.send_vote(near, attempt, &[from], Batch::new(), cx),
             (None, _) => self.vote(near, attempt, Vote::No(Refusal::Withdrawn), Batch::new(), cx),
         }
@@ -985,16 +988,22 @@ impl Coordinator {
     }
 }
 
+/// What is done by rules that are broken.
 impl Coordinator {
+    /// Casts another vote on `attempt`, whatever was voted before.
+    fn vote_again(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, vote: Vote, cx: &mut Context<'_>) {
+        let before = self.attempts.get_mut(&attempt).and_then(|state| state.vote.take());
+        self.voted -= usize::from(before.is_some());
+        self.vote(near, attempt, vote, Batch::new(), cx);
+    }
+
     /// Ballot 1 as plain Paxos runs it: accepts the commit that somebody in doubt asks about, whatever was voted at ballot 0.
     fn accept_at_ballot_one(&mut self, near: &NearCoordinator<'_>, meta: Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        let state = self.attempts.get_mut(&attempt).expect("just looked up");
-        if state.vote == Some(Vote::No(Refusal::Superseded)) {
+        if self.attempts[&attempt].vote == Some(Vote::No(Refusal::Superseded)) {
             return;
         }
-        state.vote = None;
-        self.vote(near, attempt, Vote::Firm, Batch::new(), cx);
+        self.vote_again(near, attempt, Vote::Firm, cx);
         let accepted = Promise::Vote(Voted { meta: meta.clone(), region: cx.me.region, vote: Vote::Firm, high: Timestamp::ZERO });
         for region in meta.electorate.iter() {
             cx.fx.persist(Batch::new()).send(meta.coordinator_in(region), accepted.clone());

@@ -20,6 +20,7 @@ use super::{Gateway, Txn};
 use crate::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
 use crate::context::{Context, Local, Shared};
 use crate::message::{ABORTED, ATTEMPT, Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
+use crate::planted::Planted;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{CommitOptions, Committed, TxnError};
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
@@ -38,7 +39,7 @@ pub(super) enum Whose {
 }
 
 /// An abort that a client is not told yet: should a region that voted be lost, nobody else may know of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Aborted {
     /// What it is to be told.
     error: TxnError,
@@ -47,7 +48,7 @@ struct Aborted {
 }
 
 /// A commit in progress.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Committing {
     whose: Whose,
     parts: BTreeMap<u16, Part>,
@@ -302,7 +303,8 @@ impl Gateway {
     fn count(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(committing) = self.deciding(attempt).filter(|committing| !committing.bound) else { return };
         let (tally, meta) = (committing.tally.clone(), committing.meta.clone());
-        let outcome = if committing.withdrawn { tally.outcome(meta.electorate) } else { tally.outcome_at_gateway(meta.electorate) };
+        let counts_provisional = !committing.withdrawn || cx.rules.breaks(Planted::GatewayCountsOn);
+        let outcome = if counts_provisional { tally.outcome_at_gateway(meta.electorate) } else { tally.outcome(meta.electorate) };
         match outcome {
             Some(outcome) => {
                 if let Some(decision) = cx.decision(outcome, &tally, &meta, cx.declared_lost(&meta)) {

@@ -32,7 +32,7 @@ use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Time, TxnId};
 
 /// A commit that another gateway runs for this one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Handed {
     id: RequestId,
     to: SiteId,

@@ -42,7 +42,7 @@ impl RangeEvidence {
 }
 
 /// An open transaction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Txn {
     /// It reads in this mode now.
     mode: ReadMode,
@@ -65,7 +65,7 @@ struct Txn {
 }
 
 /// What waits to begin.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Begin {
     /// A transaction of a client.
     Client(RequestId, ReadMode),
@@ -74,7 +74,7 @@ enum Begin {
 }
 
 /// The gateway of a site.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Gateway {
     txns: BTreeMap<TxnId, Txn>,
     reads: BTreeMap<ReadId, PendingRead>,

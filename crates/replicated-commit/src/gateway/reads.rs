@@ -39,7 +39,7 @@ pub(crate) struct Reader {
 }
 
 /// A scan as a client asks for it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ScanRequest {
     pub(crate) range: KeyRange,
     pub(crate) limit: u32,
@@ -47,7 +47,7 @@ pub(crate) struct ScanRequest {
 }
 
 /// A read of one shard.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ShardRead {
     query: Query,
     replies: BTreeMap<RegionId, Rows>,
@@ -55,14 +55,14 @@ struct ShardRead {
 }
 
 /// What the client asked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Asked {
     Get { keys: Vec<Key>, expect: Vec<(Key, Timestamp)> },
     Scan { scan: ScanRequest, expect: Vec<(Key, Timestamp)> },
 }
 
 /// A read in progress.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PendingRead {
     id: RequestId,
     pub(super) txn: TxnId,

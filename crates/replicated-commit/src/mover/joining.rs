@@ -39,7 +39,7 @@ use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span
 const OWN_PAGE: usize = 2 * COPY_PAGE;
 
 /// A copy on its way here.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Join {
     /// The regions that have said where their logs begin.
     heard: Regions,

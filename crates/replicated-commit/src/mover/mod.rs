@@ -58,7 +58,7 @@ pub(crate) enum Step {
 }
 
 /// How far a site has come in the present epoch.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Mover {
     /// The last epoch of which this site knows every commit of the epochs before.
     settled: u64,

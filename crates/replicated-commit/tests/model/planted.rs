@@ -1,60 +1,65 @@
-//! Rules of the protocol to break: the same model must then find what goes wrong.
+//! The check held against clusters in which one rule is broken: it must find what goes wrong.
 
-use super::state::{Ballot, Cast, Register, State};
-use super::{Action, VoteRegisters};
+use crate::host::Departure;
+use crate::properties::{AGREEMENT, CLIENT, EXCLUSION, WRITE_ONCE};
+use crate::region::Bounds;
+use crate::votes::Votes;
+use rhumb_core::Rules;
+use rhumb_replicated_commit::planted::Planted;
+use stateright::{Checker, HasDiscoveries, Model};
 
-/// A rule to break.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Planted {
-    /// A refusal is sent at once and never written: a crash forgets it.
-    RefusalNotDurable,
-    /// Every vote is sent when it is cast, and synced some time later.
-    SentBeforeSync,
-    /// A region in doubt proposes commit at ballot 1, as plain Paxos would, and regions that refused accept.
-    NaiveBallotOne,
-    /// Regions in doubt count yes-votes that are provisional still.
-    ProvisionalCounts,
-    /// A gateway withdraws yes-votes that have become firm.
-    FirmWithdrawn,
-    /// A gateway that has withdrawn goes on counting provisional votes.
-    GatewayCountsOn,
+const NO_CRASH: Bounds = Bounds { crashes: 0, writes: 1 };
+const A_CRASH: Bounds = Bounds { crashes: 1, writes: 1 };
+
+fn breaking(rule: Planted) -> Departure {
+    Departure { rules: Rules::breaking(rule), ..Departure::default() }
 }
 
-impl VoteRegisters {
-    /// Casts a vote, or makes it final.
-    pub(super) fn cast(&self, ballot: &mut Ballot, cast: Cast) {
-        let early = match self.planted {
-            Some(Planted::RefusalNotDurable) => cast == Cast::No,
-            Some(Planted::SentBeforeSync) => true,
-            _ => false,
-        };
-        // Only a first vote is ever in danger: in the register of one that becomes final stands a yes already.
-        let first = ballot.register == Register::Empty;
-        ballot.register = if early && first { Register::Written(cast) } else { Register::Durable(cast) };
-        ballot.say(cast);
-    }
+/// A short way to a violation of each of `properties`, as a schedule.
+fn counterexamples<const N: usize>(departure: Departure, bounds: Bounds, properties: [&'static str; N]) -> [String; N] {
+    let model = Votes::new(departure, bounds);
+    properties.map(|property| {
+        let checker = model.clone().checker().finish_when(HasDiscoveries::AllOf([property].into())).spawn_bfs().join();
+        let path = checker.discovery(property).unwrap_or_else(|| panic!("{departure:?} does not violate \"{property}\""));
+        let schedule = model.schedule(path).join("\n  ");
+        println!("\"{property}\" after {} states:\n  {schedule}", checker.unique_state_count());
+        schedule
+    })
+}
 
-    /// True if the gateway may withdraw this vote.
-    pub(super) fn is_withdrawable(&self, ballot: &Ballot) -> bool {
-        match ballot.register.cast() {
-            None | Some(Cast::Yes) => true,
-            Some(Cast::Firm) => self.planted == Some(Planted::FirmWithdrawn),
-            Some(Cast::No) => false,
-        }
-    }
+#[test]
+fn a_refusal_that_a_crash_forgets_is_refuted() {
+    let found = counterexamples(breaking(Planted::RefusalNotDurable), A_CRASH, [AGREEMENT, CLIENT, WRITE_ONCE]);
+    assert!(found.iter().all(|schedule| schedule.contains("Crash")), "only a crash makes a region forget: {found:#?}");
+}
 
-    /// True if a written vote of this kind ever reaches the disk.
-    pub(super) fn syncs(&self, cast: Cast) -> bool {
-        self.planted != Some(Planted::RefusalNotDurable) || cast == Cast::Yes
-    }
+#[test]
+fn a_vote_sent_before_its_sync_is_refuted() {
+    let departure = Departure { sent_before_sync: true, ..Departure::default() };
+    let found = counterexamples(departure, A_CRASH, [AGREEMENT, EXCLUSION, CLIENT, WRITE_ONCE]);
+    assert!(found.iter().all(|schedule| schedule.contains("Crash")), "only a crash makes a region forget: {found:#?}");
+}
 
-    /// Ballot 1, where it is planted: somebody in doubt has heard a majority, this refusal among it, and proposes what it
-    /// accepted itself.
-    pub(super) fn repropose(&self, state: &State, region: usize, txn: usize) -> Option<Action> {
-        let ballot = &state.regions[region].ballots[txn];
-        let refused = ballot.register == Register::Durable(Cast::No);
-        let in_doubt = state.regions.iter().any(|other| other.ballots[txn].is_in_doubt());
-        let proposed = self.planted == Some(Planted::NaiveBallotOne) && refused && in_doubt && ballot.learnt.is_none();
-        proposed.then_some(Action::Repropose { region, txn })
-    }
+#[test]
+fn commit_proposed_again_to_regions_that_refused_is_refuted() {
+    let found = counterexamples(breaking(Planted::NaiveBallotOne), NO_CRASH, [AGREEMENT, EXCLUSION, CLIENT, WRITE_ONCE]);
+    assert!(found.iter().all(|schedule| schedule.contains("AskVote")), "only who asks proposes again: {found:#?}");
+}
+
+#[test]
+fn a_provisional_vote_counted_by_others_is_refuted() {
+    let found = counterexamples(breaking(Planted::ProvisionalCounts), NO_CRASH, [AGREEMENT, EXCLUSION, CLIENT]);
+    assert!(found.iter().all(|schedule| schedule.contains("Withdraw")), "all is well as long as nothing is withdrawn: {found:#?}");
+}
+
+#[test]
+fn a_firm_vote_withdrawn_is_refuted() {
+    let found = counterexamples(breaking(Planted::FirmWithdrawn), NO_CRASH, [AGREEMENT, EXCLUSION, CLIENT, WRITE_ONCE]);
+    assert!(found.iter().all(|schedule| schedule.contains("AskVote")), "only who asks makes a vote firm: {found:#?}");
+}
+
+#[test]
+fn a_gateway_that_withdraws_and_counts_on_is_refuted() {
+    let found = counterexamples(breaking(Planted::GatewayCountsOn), NO_CRASH, [AGREEMENT, EXCLUSION, CLIENT]);
+    assert!(found.iter().all(|schedule| schedule.contains("Withdraw")), "all is well as long as nothing is withdrawn: {found:#?}");
 }
