@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{Demo, code};
+use common::{Demo, code, rows};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
-use tokio_postgres::{Client, Error, SimpleQueryMessage};
+use tokio_postgres::{Client, Error};
 
 const REGIONS: [&str; 5] = ["california", "oregon", "virginia", "ireland", "singapore"];
 const ACCOUNTS: i64 = 12;
@@ -26,13 +26,6 @@ async fn start() -> (Demo, Vec<Client>) {
     (demo, clients)
 }
 
-/// The first column of the rows of a statement, as text.
-async fn column(client: &Client, sql: &str) -> Vec<String> {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-    let rows = messages.iter().filter_map(|message| if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None });
-    rows.map(|row| row.get(0).unwrap_or("NULL").to_owned()).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn statements_and_transactions_of_all_regions_are_one_order() {
     let (demo, clients) = start().await;
@@ -45,16 +38,16 @@ async fn statements_and_transactions_of_all_regions_are_one_order() {
     // What one region was told, all see at once.
     clients[4].batch_execute("INSERT INTO item VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)").await.expect("inserted");
     for client in &clients {
-        assert_eq!(column(client, "SELECT name FROM item WHERE n > 1 ORDER BY id DESC").await, ["three", "two"]);
-        assert_eq!(column(client, "SELECT id FROM item ORDER BY id DESC LIMIT 1").await, ["3"]);
+        assert_eq!(rows(client, "SELECT name FROM item WHERE n > 1 ORDER BY id DESC").await, ["three", "two"]);
+        assert_eq!(rows(client, "SELECT id FROM item ORDER BY id DESC LIMIT 1").await, ["3"]);
     }
     clients[3].batch_execute("CREATE INDEX item_n ON item (n)").await.expect("created");
     assert_eq!(clients[0].execute("UPDATE item SET n = n * 10 WHERE n >= 2", &[]).await.expect("updated"), 2);
     assert_eq!(clients[2].execute("DELETE FROM item WHERE n = 30", &[]).await.expect("deleted"), 1);
-    assert_eq!(column(&clients[1], "SELECT id FROM item WHERE n = 20").await, ["2"]);
+    assert_eq!(rows(&clients[1], "SELECT id FROM item WHERE n = 20").await, ["2"]);
     assert_eq!(code(clients[1].batch_execute("INSERT INTO item VALUES (4, 'two', 0)").await), "23505");
     assert_eq!(clients[1].execute("INSERT INTO item VALUES (4, 'three', 0)", &[]).await.expect("the name is free"), 1);
-    assert_eq!(column(&clients[0], "SELECT sum(n) FROM item").await, ["21"]);
+    assert_eq!(rows(&clients[0], "SELECT sum(n) FROM item").await, ["21"]);
     a_transaction_sees_one_snapshot_and_its_own_writes(&clients).await;
     what_was_read_may_not_have_changed(&clients).await;
     the_names_of_databases_are_elsewhere(&demo, &clients).await;
@@ -90,10 +83,10 @@ async fn what_travels_never_fails_and_is_measured() {
     futures::future::join_all(raises).await;
     let all = (REGIONS.len() * RAISES).to_string();
     for (region, client) in clients.iter().enumerate() {
-        assert_eq!(column(client, "SELECT n FROM item").await, std::slice::from_ref(&all));
-        assert_eq!(column(client, "SELECT sealed >= settled AND complete >= settled AND settled > 0 FROM rhumb.epochs").await, ["t"]);
+        assert_eq!(rows(client, "SELECT n FROM item").await, std::slice::from_ref(&all));
+        assert_eq!(rows(client, "SELECT sealed >= settled AND complete >= settled AND settled > 0 FROM rhumb.epochs").await, ["t"]);
         // It takes half of a wide-area round trip at the least, in either way of telling.
-        assert_eq!(column(client, "SELECT settle_ms > 10 AND passed_over IS NULL FROM rhumb.epochs").await, ["t"]);
+        assert_eq!(rows(client, "SELECT settle_ms > 10 AND passed_over IS NULL FROM rhumb.epochs").await, ["t"]);
         let (epochs, seconds) =
             (demo.counted(region, "rhumb_epochs_settled_total"), demo.counted(region, "rhumb_epoch_settle_seconds_total"));
         assert!(epochs >= 1.0 && seconds / epochs > 0.01, "{epochs} epochs took {seconds} s");
@@ -147,7 +140,7 @@ async fn a_call_is_one_shot_in_every_region() {
     futures::future::join_all(calls).await;
     let left = (1_000 - 3 * CALLS * REGIONS.len() as i32).to_string();
     for client in &clients {
-        assert_eq!(column(client, "SELECT stock FROM item ORDER BY id").await, [left.as_str(), "1000"]);
+        assert_eq!(rows(client, "SELECT stock FROM item ORDER BY id").await, [left.as_str(), "1000"]);
     }
     // Another in its place, made elsewhere, is what the next call runs.
     clients[4]
@@ -155,7 +148,7 @@ async fn a_call_is_one_shot_in_every_region() {
         .await
         .expect("replaced");
     clients[1].batch_execute("CALL sell(2)").await.expect("the new one");
-    assert_eq!(column(&clients[3], "SELECT stock FROM item ORDER BY id").await, [left.as_str(), "0"]);
+    assert_eq!(rows(&clients[3], "SELECT stock FROM item ORDER BY id").await, [left.as_str(), "0"]);
     clients[3].batch_execute("DROP PROCEDURE sell").await.expect("dropped");
     assert_eq!(code(clients[0].batch_execute("CALL sell(2)").await), "42883");
 }
@@ -168,29 +161,29 @@ async fn bad_input_is_refused_with_the_reason(client: &Client) {
         let error = error.as_db_error().expect("an error of the server");
         (error.code().code().to_owned(), error.message().to_owned())
     };
-    let rows: Vec<String> = (0..4_200).map(|number| format!("(9, {number})")).collect();
-    let (state, message) = refused(&format!("INSERT INTO raise VALUES {}", rows.join(", "))).await;
+    let values: Vec<String> = (0..4_200).map(|number| format!("(9, {number})")).collect();
+    let (state, message) = refused(&format!("INSERT INTO raise VALUES {}", values.join(", "))).await;
     assert_eq!((state.as_str(), message.contains("at most 4096 operations")), ("54000", true), "{message}");
-    let text: Vec<String> = rows[..900].iter().map(|row| format!("INSERT INTO raise VALUES {row}")).collect();
+    let text: Vec<String> = values[..900].iter().map(|row| format!("INSERT INTO raise VALUES {row}")).collect();
     client.batch_execute(&text.join("; ")).await.expect("so many fit");
     assert_eq!(refused("UPDATE item SET n = n + 2147483647 WHERE id = 1").await.0, "22003");
     // Which key is written depends on what is read: that is validated instead, and done.
     client.batch_execute("INSERT INTO raise SELECT n, -1 FROM item; UPDATE item SET n = n + 1 WHERE id = 1").await.expect("validated");
-    assert_eq!(column(client, "SELECT count(*) FROM raise WHERE number = -1").await, ["1"]);
+    assert_eq!(rows(client, "SELECT count(*) FROM raise WHERE number = -1").await, ["1"]);
 }
 
 async fn a_transaction_sees_one_snapshot_and_its_own_writes(clients: &[Client]) {
     clients[0].batch_execute("BEGIN; SELECT n FROM item WHERE id = 1").await.expect("read");
     clients[1].batch_execute("UPDATE item SET n = 100 WHERE id = 2").await.expect("updated");
-    assert_eq!(column(&clients[0], "SELECT n FROM item WHERE id = 2").await, ["20"]);
+    assert_eq!(rows(&clients[0], "SELECT n FROM item WHERE id = 2").await, ["20"]);
     clients[0].batch_execute("UPDATE item SET n = 2 WHERE id = 1; INSERT INTO item VALUES (9, 'nine', 9)").await.expect("buffered");
-    assert_eq!(column(&clients[0], "SELECT n FROM item ORDER BY id").await, ["2", "20", "0", "9"]);
+    assert_eq!(rows(&clients[0], "SELECT n FROM item ORDER BY id").await, ["2", "20", "0", "9"]);
     assert_eq!(code(clients[0].batch_execute("COMMIT").await), "40001");
-    assert_eq!(column(&clients[0], "SELECT n FROM item ORDER BY id").await, ["1", "100", "0"]);
+    assert_eq!(rows(&clients[0], "SELECT n FROM item ORDER BY id").await, ["1", "100", "0"]);
     // One that writes nothing has seen one moment, and that is all it asked for.
     clients[0].batch_execute("BEGIN; SELECT n FROM item WHERE id = 1").await.expect("read");
     clients[1].batch_execute("UPDATE item SET n = n + 1").await.expect("updated");
-    assert_eq!(column(&clients[0], "SELECT sum(n) FROM item").await, ["101"]);
+    assert_eq!(rows(&clients[0], "SELECT sum(n) FROM item").await, ["101"]);
     clients[0].batch_execute("COMMIT").await.expect("nothing to validate");
 }
 
@@ -217,7 +210,7 @@ async fn what_was_read_may_not_have_changed(clients: &[Client]) {
     clients[4].batch_execute("SET rhumb.read_mode = 'optimistic'").await.expect("set");
     for n in 1..=3 {
         clients[4].batch_execute(&format!("UPDATE item SET n = {n} WHERE id = 1")).await.expect("updated");
-        assert_eq!(column(&clients[4], "SELECT n FROM item WHERE id = 1").await, [n.to_string()]);
+        assert_eq!(rows(&clients[4], "SELECT n FROM item WHERE id = 1").await, [n.to_string()]);
     }
     clients[4].batch_execute("RESET rhumb.read_mode").await.expect("set");
     let many: Vec<String> = (1_000..3_000).map(|id| format!("({id}, 'number {id}', 0)")).collect();
@@ -227,15 +220,15 @@ async fn what_was_read_may_not_have_changed(clients: &[Client]) {
 }
 
 async fn the_names_of_databases_are_elsewhere(demo: &Demo, clients: &[Client]) {
-    assert_eq!(column(&clients[0], "SELECT datname FROM pg_database ORDER BY datname").await, ["bank", "rhumb"]);
+    assert_eq!(rows(&clients[0], "SELECT datname FROM pg_database ORDER BY datname").await, ["bank", "rhumb"]);
     assert_eq!(code(clients[0].batch_execute("BEGIN; CREATE DATABASE other").await), "25001");
     clients[0].batch_execute("ROLLBACK").await.expect("over");
     clients[0].batch_execute("CREATE DATABASE other WITH (protocol = 'catenae')").await.expect("created");
     clients[3].batch_execute("ALTER DATABASE other SET rhumb.read_mode = 'optimistic'").await.expect("altered");
     let other = demo.connect_to(3, "other").await.expect("it is there");
-    assert_eq!(column(&other, "SHOW rhumb.read_mode").await, ["optimistic"]);
+    assert_eq!(rows(&other, "SHOW rhumb.read_mode").await, ["optimistic"]);
     other.batch_execute("CREATE TABLE item (id INT)").await.expect("another table of that name");
-    assert_eq!(column(&other, "SELECT count(*) FROM item").await, ["0"]);
+    assert_eq!(rows(&other, "SELECT count(*) FROM item").await, ["0"]);
     clients[1].batch_execute("DROP DATABASE other").await.expect("dropped");
     assert_eq!(code(demo.connect_to(4, "other").await), "3D000");
 }
@@ -306,15 +299,15 @@ async fn a_region_is_lost_and_back_while_money_moves() {
     let (demo, mut clients) = start().await;
     let tables = "CREATE TABLE account (id INT PRIMARY KEY, balance INT NOT NULL); CREATE TABLE transfer (id INT PRIMARY KEY, amount INT)";
     clients[0].batch_execute(tables).await.expect("created");
-    let rows: Vec<String> = (0..ACCOUNTS).map(|id| format!("({id}, {BALANCE})")).collect();
-    clients[3].batch_execute(&format!("INSERT INTO account VALUES {}", rows.join(", "))).await.expect("inserted");
+    let values: Vec<String> = (0..ACCOUNTS).map(|id| format!("({id}, {BALANCE})")).collect();
+    clients[3].batch_execute(&format!("INSERT INTO account VALUES {}", values.join(", "))).await.expect("inserted");
     let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI64::new(0)));
     let spawn = |client, region: usize| tokio::spawn(transfer(client, region as i64, Arc::clone(&stop), Arc::clone(&count)));
     let mut running: Vec<_> = clients.drain(..).enumerate().map(|(region, client)| spawn(client, region)).collect();
     let lost = 2;
     let observer = demo.connect_to(4, "bank").await.expect("it serves");
     let total = (ACCOUNTS * BALANCE).to_string();
-    let sum = async |client: &Client| column(client, "SELECT sum(balance) FROM account").await;
+    let sum = async |client: &Client| rows(client, "SELECT sum(balance) FROM account").await;
     more(&count).await;
     assert_eq!(sum(&observer).await, std::slice::from_ref(&total));
     tokio::task::block_in_place(|| demo.chaos(&["kill", REGIONS[lost]]));
@@ -337,8 +330,7 @@ async fn a_region_is_lost_and_back_while_money_moves() {
     for (region, name) in REGIONS.iter().enumerate() {
         let client = demo.connect_to(region, "bank").await.expect("it serves");
         assert_eq!(sum(&client).await, std::slice::from_ref(&total), "{name}");
-        let found: BTreeSet<i64> =
-            column(&client, "SELECT id FROM transfer").await.iter().map(|id| id.parse().expect("a number")).collect();
+        let found: BTreeSet<i64> = rows(&client, "SELECT id FROM transfer").await.iter().map(|id| id.parse().expect("a number")).collect();
         let lost: Vec<&i64> = told.done.difference(&found).collect();
         assert!(lost.is_empty(), "{name} has lost {lost:?}");
         let made_up: Vec<i64> = found.iter().filter(|id| !told.done.contains(id) && !told.unknown.contains(id)).copied().collect();

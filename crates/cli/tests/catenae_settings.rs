@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{Demo, get};
+use common::{Demo, rows};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tempfile::TempDir;
-use tokio_postgres::{Client, SimpleQueryMessage};
+use tokio_postgres::Client;
 
 const REGIONS: [&str; 3] = ["a", "b", "c"];
 
@@ -38,20 +38,10 @@ async fn start(folder: &TempDir, sites: usize, catenae: &str) -> (Demo, Vec<Clie
     (demo, clients)
 }
 
-async fn column(client: &Client, sql: &str) -> Vec<String> {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-    let rows = messages.iter().filter_map(|message| if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None });
-    rows.map(|row| row.get(0).unwrap_or("NULL").to_owned()).collect()
-}
-
 /// An event of Catenae as the first sites of all regions counted it.
 fn events(demo: &Demo, event: &str) -> u64 {
-    let name = format!("rhumb_events_total{{service=\"catenae\",event=\"{event}\"}} ");
-    let of_site = |site: &serde_json::Value| {
-        let text = get(site["http"].as_str().expect("an address").trim_end_matches('/'), "/metrics");
-        text.lines().find_map(|line| line.strip_prefix(&name)?.trim().parse::<u64>().ok()).unwrap_or(0)
-    };
-    demo.ready()["regions"].as_array().expect("regions").iter().map(of_site).sum()
+    let name = format!("rhumb_events_total{{service=\"catenae\",event=\"{event}\"}}");
+    (0..REGIONS.len()).map(|region| demo.metric(region, &name).unwrap_or(0.0) as u64).sum()
 }
 
 /// Rows that transactions of all regions raise, two at a time, one of them always the same.
@@ -66,8 +56,8 @@ async fn chains_cross_the_sites_of_a_region() {
     let folder = tempfile::tempdir().expect("a folder");
     let (demo, clients) = start(&folder, 2, "epoch_ms = 50\nchain_sites = \"every\"").await;
     clients[0].batch_execute("CREATE TABLE item (id INT PRIMARY KEY, n INT NOT NULL)").await.expect("created");
-    let rows: Vec<String> = (0..ROWS).map(|id| format!("({id}, 0)")).collect();
-    clients[1].batch_execute(&format!("INSERT INTO item VALUES {}", rows.join(", "))).await.expect("inserted");
+    let values: Vec<String> = (0..ROWS).map(|id| format!("({id}, 0)")).collect();
+    clients[1].batch_execute(&format!("INSERT INTO item VALUES {}", values.join(", "))).await.expect("inserted");
     let mut rounds = 0;
     // Those that are lost, on a machine that is busy with other things, are begun again on one site, and so are those that follow.
     while events(&demo, "catenae.crossing") <= events(&demo, "catenae.crossing_lost") {
@@ -85,7 +75,7 @@ async fn chains_cross_the_sites_of_a_region() {
     let once = (rounds * RAISES * REGIONS.len()).to_string();
     for client in &clients {
         let text = "SELECT (SELECT n FROM item WHERE id = 0) || ' ' || (SELECT sum(n) FROM item WHERE id > 0)";
-        assert_eq!(column(client, text).await, [format!("{once} {once}")]);
+        assert_eq!(rows(client, text).await, [format!("{once} {once}")]);
     }
     assert!(events(&demo, "catenae.chosen") > 0, "orders that a majority found alike");
 }
@@ -97,7 +87,7 @@ async fn what_one_region_has_on_disk_is_not_lost_and_the_others_wait_for_it() {
     let chaos = |arguments: &[&str]| tokio::task::block_in_place(|| demo.chaos(arguments));
     clients[0].batch_execute("CREATE TABLE note (id INT PRIMARY KEY, words TEXT)").await.expect("created");
     clients[2].batch_execute("INSERT INTO note VALUES (1, 'first')").await.expect("inserted");
-    assert_eq!(column(&clients[0], "SELECT id FROM note").await, ["1"]);
+    assert_eq!(rows(&clients[0], "SELECT id FROM note").await, ["1"]);
     clients[1].batch_execute("INSERT INTO note VALUES (2, 'told, and killed at once')").await.expect("inserted");
     chaos(&["kill", "b"]);
     // Without that region nobody can know what it said, so nobody goes on, however long. What is settled can be read.
@@ -105,19 +95,19 @@ async fn what_one_region_has_on_disk_is_not_lost_and_the_others_wait_for_it() {
     let state = stuck.code().map(|code| code.code().to_owned());
     assert!(matches!(state.as_deref(), Some("40003" | "57P03")), "{stuck:?}");
     clients[2].batch_execute("SET rhumb.read_mode = 'optimistic'; BEGIN").await.expect("set");
-    assert!(column(&clients[2], "SELECT id FROM note").await.contains(&"1".to_owned()));
+    assert!(rows(&clients[2], "SELECT id FROM note").await.contains(&"1".to_owned()));
     clients[2].batch_execute("COMMIT; RESET rhumb.read_mode").await.expect("over");
     // Its disk is what the promise hangs on.
     chaos(&["restart", "b"]);
     let back = demo.connect_to(1, "bank").await.expect("it is back");
-    let words = column(&back, "SELECT words FROM note WHERE id < 3 ORDER BY id").await;
+    let words = rows(&back, "SELECT words FROM note WHERE id < 3 ORDER BY id").await;
     assert_eq!(words, ["first", "told, and killed at once"]);
     clients[0].batch_execute("INSERT INTO note VALUES (4, 'all are there')").await.expect("all are there");
     // What nobody was told of may have happened or not, everywhere alike.
-    let ids = column(&back, "SELECT id FROM note ORDER BY id").await;
+    let ids = rows(&back, "SELECT id FROM note ORDER BY id").await;
     assert!(ids == ["1", "2", "4"] || ids == ["1", "2", "3", "4"], "{ids:?}");
     for client in [&clients[0], &clients[2]] {
-        assert_eq!(column(client, "SELECT id FROM note ORDER BY id").await, ids);
+        assert_eq!(rows(client, "SELECT id FROM note ORDER BY id").await, ids);
     }
 }
 
@@ -190,7 +180,7 @@ async fn two_coordinators_of_a_region_share_its_rows_and_one_stands_in_for_the_o
     for client in &back {
         let mut sum = 0;
         for table in 0..TABLES {
-            sum += column(client, &format!("SELECT n FROM item{table}")).await[0].parse::<usize>().expect("a number");
+            sum += rows(client, &format!("SELECT n FROM item{table}")).await[0].parse::<usize>().expect("a number");
         }
         assert!((raised.surely..=raised.surely + raised.perhaps).contains(&sum), "{sum}: {} and perhaps {}", raised.surely, raised.perhaps);
     }

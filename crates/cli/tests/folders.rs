@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Demo, done, get, rhumb, until};
+use rhumb_testkit::folders::{copy, roll_back};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,31 +15,6 @@ fn all(path: &Path) -> Vec<PathBuf> {
     let below = |path: &Path| fs::read_dir(path).expect("readable").map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>();
     let within = if path.is_dir() { below(path) } else { Vec::new() };
     within.iter().flat_map(|path| all(path)).chain([path.to_owned()]).collect()
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("made");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("an entry");
-        if path.is_dir() {
-            copy(&path, &to.join(name));
-        } else {
-            fs::copy(&path, to.join(name)).expect("copied");
-        }
-    }
-}
-
-/// Makes of a folder what it was when the copy was taken, as a snapshot of the disk does: all that is in both stays the same file.
-fn roll_back(folder: &Path, copied: &Path) {
-    for path in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        let before = copied.join(path.file_name().expect("a name"));
-        match (path.is_dir(), before.exists()) {
-            (true, true) => roll_back(&path, &before),
-            (false, true) => fs::write(&path, fs::read(&before).expect("readable")).expect("written"),
-            (true, false) => fs::remove_dir_all(&path).expect("removed"),
-            (false, false) => fs::remove_file(&path).expect("removed"),
-        }
-    }
 }
 
 /// The configuration of a site of the demo, and its data folder.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Demo, code, done, get, post, until};
+use common::{Demo, code, done, placement, post, until};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,9 +32,7 @@ async fn start() -> (Demo, Vec<Client>) {
 
 /// What the site of a region counted under this name.
 fn counted(demo: &Demo, region: usize, name: &str) -> u64 {
-    let metrics = get(demo.ready()["regions"][region]["http"].as_str().expect("an address"), "/metrics");
-    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    value.map_or(0, |value| value.parse().expect("a count"))
+    demo.counted(region, name) as u64
 }
 
 /// The fewest wide-area trips that raising the region's own row took.
@@ -137,19 +135,12 @@ async fn one_that_votes_may_die_and_one_that_does_not_is_not_missed() {
 
 /// Has the placement `body` come next, as soon as every region that is to vote has a copy.
 fn place(demo: &Demo, body: &serde_json::Value) {
-    let http = demo.ready()["regions"][0]["http"].as_str().expect("an address").to_owned();
+    let http = demo.of_region(0, "http");
     until("the placement is changed", || {
         let (status, answer) = post(&http, "/placement", &body.to_string());
         assert!(status == 200 || answer.contains("has not copied all rows yet"), "{status}: {answer}");
         status == 200
     });
-}
-
-/// What a site shows of the placement.
-fn shown(http: &str) -> serde_json::Value {
-    let answer = get(http, "/placement");
-    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer of HTTP");
-    serde_json::from_str(body).expect("JSON")
 }
 
 /// How often a client was told that it succeeded, and how often that it may have.
@@ -242,8 +233,8 @@ async fn replicas_move_while_clients_run() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
-    let http = demo.ready()["regions"][4]["http"].as_str().expect("an address").to_owned();
-    let shown = shown(&http);
+    let http = demo.of_region(4, "http");
+    let shown = placement(&http);
     assert_eq!((&shown["epoch"], &shown["settled"]), (&json!(5), &json!(true)));
     assert!(shown["rtt_ms"][0][4].as_f64().is_some_and(|rtt| (173.0..200.0).contains(&rtt)), "{shown}");
 }
@@ -282,11 +273,11 @@ async fn a_region_lost_in_the_midst_of_attempts_is_declared_so() {
     tokio::time::sleep(Duration::from_secs(2)).await;
 
     let state = format!("--demo={}", demo.state());
-    let http = demo.ready()["regions"][0]["http"].as_str().expect("an address").to_owned();
+    let http = demo.of_region(0, "http");
     let asked = tokio::task::block_in_place(|| common::rhumb(&["region", "lost", "virginia", &state]));
     let said = String::from_utf8_lossy(&asked.stderr).into_owned();
     assert_eq!((asked.status.code(), said.contains("count as committed"), said.contains("add --yes")), (Some(2), true, true), "{said}");
-    assert_eq!(shown(&http)["epoch"], json!(1), "nothing was changed");
+    assert_eq!(placement(&http)["epoch"], json!(1), "nothing was changed");
     let told = tokio::task::block_in_place(|| done(&["region", "lost", "virginia", "--yes", &state]));
     assert_eq!(told, "placement 2 is decided. Active: california, oregon, passive: ireland, lost: virginia\n");
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -301,7 +292,7 @@ async fn a_region_lost_in_the_midst_of_attempts_is_declared_so() {
 
     until("nobody is in doubt, and all have moved", || {
         let in_doubt = |region: usize| counted(&demo, region, "rhumb_attempts_in_doubt") > 0;
-        let shown = shown(&http);
+        let shown = placement(&http);
         !others.into_iter().any(in_doubt) && shown["settled"] == json!(true) && shown["lost"] == json!(["virginia"])
     });
     for region in others {
@@ -319,7 +310,7 @@ async fn a_region_lost_in_the_midst_of_attempts_is_declared_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_placement_that_cannot_come_next_is_refused() {
     let demo = Demo::start(&PLACED);
-    let http = demo.ready()["regions"][0]["http"].as_str().expect("an address").to_owned();
+    let http = demo.of_region(0, "http");
     let cases = [
         ("{", 400, "not a placement"),
         (r#"{"epoch": 1, "active": []}"#, 400, "at least one active region"),
@@ -333,6 +324,6 @@ async fn a_placement_that_cannot_come_next_is_refused() {
         assert_eq!(answered, status, "{body}: {answer}");
         assert!(answer.contains(text), "{body}: {answer}");
     }
-    let shown = shown(&http);
+    let shown = placement(&http);
     assert_eq!(shown["epoch"], json!(1));
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Demo, done, get, post, refused, rhumb, until};
+use common::{Demo, done, placement, post, refused, rhumb, until};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -19,17 +19,6 @@ const ACCOUNTS: usize = 8;
 const BALANCE: i64 = 100;
 /// Transfers between two looks at the sum.
 const TRANSFERS_PER_SUM: usize = 5;
-
-fn http(demo: &Demo, region: usize) -> String {
-    demo.ready()["regions"][region]["http"].as_str().expect("an address").to_owned()
-}
-
-/// What the site at `http` shows of the placement.
-fn shown(http: &str) -> Value {
-    let answer = get(http, "/placement");
-    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer of HTTP");
-    serde_json::from_str(body).expect("JSON")
-}
 
 async fn sum(client: &Client) -> Option<i64> {
     match client.query_one("SELECT sum(balance) FROM account", &[]).await {
@@ -72,8 +61,8 @@ async fn transfer(client: Client, stop: Arc<AtomicBool>) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_better_placement_is_found_and_brought_about_while_clients_run() {
     let demo = Demo::start(&PLACED);
-    let [california, virginia] = TELLERS.map(|region| http(&demo, region));
-    block_in_place(|| until("all round trips are measured", || !shown(&california)["rtt_ms"].to_string().contains("null")));
+    let [california, virginia] = TELLERS.map(|region| demo.of_region(region, "http"));
+    block_in_place(|| until("all round trips are measured", || !placement(&california)["rtt_ms"].to_string().contains("null")));
     let idle = block_in_place(|| rhumb(&["plan", "--from", &california]));
     let said = String::from_utf8(idle.stderr).expect("text");
     assert!(idle.status.code() == Some(1) && said.contains("has not measured any load to plan for"), "{said}");
@@ -115,7 +104,7 @@ fn finds_and_goes(demo: &Demo, one: &str, other: &str) {
     let file = demo.path("plan.json").display().to_string();
     let plan = || rhumb(&["plan", "--from", one, "--save", &file]);
     until("both regions' load is measured", || {
-        let measured = shown(one)["regions"].clone();
+        let measured = placement(one)["regions"].clone();
         TELLERS.iter().all(|region| measured[region]["commits_per_second"].as_f64().is_some_and(|rate| rate > 0.1))
     });
     let planned = plan();
@@ -132,12 +121,12 @@ fn finds_and_goes(demo: &Demo, one: &str, other: &str) {
     assert!(saved["saved_percent"].as_f64() > Some(20.0), "{saved}");
     let regions: Vec<&str> = saved["clients"].as_array().expect("clients").iter().filter_map(|client| client["region"].as_str()).collect();
     assert_eq!(regions, ["california", "virginia"]);
-    assert_eq!(shown(one)["epoch"], json!(1), "a plan changes nothing");
+    assert_eq!(placement(one)["epoch"], json!(1), "a plan changes nothing");
 
     // Somebody began and was interrupted after the first step.
     let first = json!({"epoch": 1, "active": ["oregon", "ireland", "singapore"], "passive": ["california", "virginia"]});
     assert_eq!(post(one, "/placement", &first.to_string()).0, 200);
-    until("the other site knows it", || shown(other)["epoch"] == json!(2));
+    until("the other site knows it", || placement(other)["epoch"] == json!(2));
     refused_apply(&[&file, "--to", other], "there is no terminal to ask at: give --yes to go ahead; nothing was done");
     let said = done(&["plan", "apply", &file, "--to", other, "--yes"]);
     let lines: Vec<&str> = said.lines().collect();
@@ -150,8 +139,8 @@ fn finds_and_goes(demo: &Demo, one: &str, other: &str) {
         "The placement is as planned, in epoch 4: active california, oregon, virginia",
     ];
     assert_eq!(lines.split_first().map(|(_, rest)| rest), Some(&expected[..]), "{said}");
-    until("the site of the plan knows it", || shown(one)["epoch"] == json!(4));
-    let there = shown(one);
+    until("the site of the plan knows it", || placement(one)["epoch"] == json!(4));
+    let there = placement(one);
     assert_eq!((&there["active"], &there["passive"]), (&json!(["california", "oregon", "virginia"]), &json!([])));
     assert_eq!(done(&["plan", "apply", &file]), format!("{}\n", expected[5]), "once more does nothing");
 
@@ -162,7 +151,7 @@ fn finds_and_goes(demo: &Demo, one: &str, other: &str) {
 
     let third = json!({"epoch": 4, "active": ["california", "oregon", "virginia"], "passive": ["singapore"]});
     assert_eq!(post(one, "/placement", &third.to_string()).0, 200);
-    until("the change is known", || shown(one)["epoch"] == json!(5));
+    until("the change is known", || placement(one)["epoch"] == json!(5));
     let stray = "the placement of epoch 5 (active california, oregon, virginia; passive singapore) is not one that the plan was made for or \
                  leads through: plan again; nothing was done";
     refused_apply(&[&file, "--yes"], stray);

@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{Demo, code, done, refused};
+use common::{Demo, code, done, refused, rows};
 use serde_json::Value;
 use std::time::Duration;
+use tokio_postgres::Client;
 use tokio_postgres::error::DbError;
-use tokio_postgres::{Client, SimpleQueryMessage};
 
 const REGIONS: usize = 5;
 
@@ -19,13 +19,6 @@ async fn start() -> (Demo, Vec<Client>) {
         clients.push(demo.connect_to(region, "bank").await.expect("every region has heard of it"));
     }
     (demo, clients)
-}
-
-/// The rows of a statement, as text, columns between bars.
-async fn rows(client: &Client, sql: &str) -> Vec<String> {
-    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-    let rows = messages.iter().filter_map(|message| if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None });
-    rows.map(|row| (0..row.len()).map(|column| row.get(column).unwrap_or("NULL")).collect::<Vec<_>>().join("|")).collect()
 }
 
 /// The error with which the server refuses a statement.

@@ -11,6 +11,7 @@ use rhumb_quota::name::Name;
 use rhumb_quota::operation::Operation;
 use rhumb_quota::refusal::Refusal;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
+use rhumb_testkit::folders::{copy, roll_back};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -94,19 +95,6 @@ async fn a_stopped_site_has_kept_its_data_and_ends_well() {
     process.stop().await.expect("exit code 0");
 }
 
-/// A copy of all that is in `from`.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("made");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("an entry");
-        if path.is_dir() {
-            copy(&path, &to.join(name));
-        } else {
-            fs::copy(&path, to.join(name)).expect("copied");
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_does_not_go_on_with_an_empty_folder_or_an_older_copy_of_its_own() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -138,19 +126,6 @@ async fn a_site_does_not_go_on_with_an_empty_folder_or_an_older_copy_of_its_own(
     fs::rename(away("latest"), &own).expect("moved");
     live().await;
     peer.stop().await.expect("the peer heard none of that");
-}
-
-/// Makes of a folder what it was when the copy was taken, as a snapshot of the disk does: all that is in both stays the same file.
-fn roll_back(folder: &Path, copied: &Path) {
-    for path in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        let before = copied.join(path.file_name().expect("a name"));
-        match (path.is_dir(), before.exists()) {
-            (true, true) => roll_back(&path, &before),
-            (false, true) => fs::write(&path, fs::read(&before).expect("readable")).expect("written"),
-            (true, false) => fs::remove_dir_all(&path).expect("removed"),
-            (false, false) => fs::remove_file(&path).expect("removed"),
-        }
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, Load, Loaded, Timestamp, Value};
 use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Store};
+use rhumb_testkit::folders::copy;
 use std::fs;
 use std::path::Path;
 
@@ -81,19 +82,6 @@ fn a_crash_in_memory_keeps_what_was_folded_out_of_the_log() {
     let mut engine = store.into_engine();
     engine.crash(0);
     assert_eq!(batches(&Store::open(engine).expect("a crash leaves a store")), 5);
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder can be made");
-    for entry in fs::read_dir(from).expect("readable") {
-        let entry = entry.expect("readable");
-        let target = to.join(entry.file_name());
-        if entry.file_type().expect("readable").is_dir() {
-            copy(&entry.path(), &target)
-        } else {
-            fs::copy(entry.path(), target).map(|_| ()).expect("copied")
-        }
-    }
 }
 
 fn open(path: &Path) -> Store<FjallEngine> {

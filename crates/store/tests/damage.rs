@@ -4,6 +4,7 @@
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, Timestamp, Value};
 use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Store, StoreError, Write};
+use rhumb_testkit::folders::copy;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -66,14 +67,6 @@ fn is_table(file: &Path) -> bool {
 /// The number of table files of the store in `path`.
 fn tables(path: &Path) -> usize {
     files(path).iter().filter(|file| is_table(file)).count()
-}
-
-fn copy(from: &Path, to: &Path) {
-    for file in files(from) {
-        let target = to.join(file.strip_prefix(from).expect("below"));
-        fs::create_dir_all(target.parent().expect("below")).expect("a folder can be made");
-        fs::copy(&file, target).expect("copied");
-    }
 }
 
 /// What came of damage.

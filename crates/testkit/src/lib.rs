@@ -6,6 +6,7 @@
 //! | [`golden`] | transcripts that must be what a file of `tests/golden` records |
 //! | [`lone`] | tests of what one site says, alone with its disk |
 //! | [`effects`] | unit tests of a role: the exact effects of a step, as lines |
+//! | [`folders`] | data folders that are copied and put back |
 //! | [`departures`] | runs of whole sites on all schedules with a few failures |
 //! | [`model`] | models of a protocol, explored state by state |
 //!
@@ -14,6 +15,7 @@
 pub mod cluster;
 pub mod departures;
 pub mod effects;
+pub mod folders;
 pub mod golden;
 pub mod lone;
 mod machine;

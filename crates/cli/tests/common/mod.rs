@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 /// Demos choose their ports one after the other.
 static ONE_DEMO: Mutex<()> = Mutex::new(());
@@ -57,6 +57,20 @@ pub fn get(http: &str, path: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("text");
     answer
+}
+
+/// The placement that a site shows.
+pub fn placement(http: &str) -> Value {
+    let answer = get(http, "/placement");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer of HTTP");
+    serde_json::from_str(body).expect("JSON")
+}
+
+/// The rows of a statement, as text, columns between bars.
+pub async fn rows(client: &Client, sql: &str) -> Vec<String> {
+    let messages = client.simple_query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    let rows = messages.iter().filter_map(|message| if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None });
+    rows.map(|row| (0..row.len()).map(|column| row.get(column).unwrap_or("NULL")).collect::<Vec<_>>().join("|")).collect()
 }
 
 /// A client of the Redis protocol that says one thing at a time.

@@ -4,6 +4,7 @@ use super::*;
 use rhumb_core::Batch;
 use rhumb_core::actor::Space;
 use rhumb_store::{FjallOptions, Store};
+use rhumb_testkit::folders::{copy, roll_back};
 
 const PEER: SiteId = SiteId::new(1, 0);
 const NAMES: [&str; 2] = ["", "quotas"];
@@ -54,33 +55,6 @@ impl Running {
     /// Its process is gone; what it had on disk is as it was.
     fn dies(self) {
         drop(self.stores);
-    }
-}
-
-/// Copies all that is in `from`.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("made");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name())).expect("an entry");
-        if path.is_dir() {
-            copy(&path, &to.join(name));
-        } else {
-            fs::copy(&path, to.join(name)).expect("copied");
-        }
-    }
-}
-
-/// Makes of a folder what it was when the copy was taken, as a snapshot of the disk does: all that is in both stays the same file.
-fn roll_back(folder: &Path, copied: &Path) {
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let before = copied.join(path.file_name().expect("a name"));
-        match (path.is_dir(), before.exists()) {
-            (true, true) => roll_back(&path, &before),
-            (false, true) => fs::write(&path, fs::read(&before).expect("readable")).expect("written"),
-            (true, false) => fs::remove_dir_all(&path).expect("removed"),
-            (false, false) => fs::remove_file(&path).expect("removed"),
-        }
     }
 }
 
