@@ -34,7 +34,7 @@
 //!   a renaming of regions are one.
 //! - What a site sends to itself arrives at once, and so does the disk of a gateway: nobody else can tell when. A gateway may withdraw
 //!   whenever it is late, whatever votes it has heard.
-//! - Who has concluded both outcomes of a transaction violates agreement, whatever happens next.
+//! - A region that knows an outcome is not told the other one: that somebody tells each violates agreement already.
 //!
 //! Simplifications that leave some out: clocks stand still, but for those of gateways that are late; a gateway's second attempt is not voted
 //! on; regions have one site each; no placement changes, no log is pulled, and nothing is forgotten. And [`Bounds`].

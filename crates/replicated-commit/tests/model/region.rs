@@ -60,7 +60,7 @@ impl Machine for Region {
         for txn in (0..TXNS).filter(|_| self.host.waiting() < self.bounds.writes) {
             inputs.extend([Input::Accept(txn), Input::AskVote(txn), Input::Withdraw(txn)]);
             let known = self.known[txn];
-            // Whoever hears of the other outcome has found two of them in the network, which is all that the checks want to know.
+            // That somebody tells the other outcome violates agreement already.
             inputs.extend(End::ALL.into_iter().filter(|end| known.is_none_or(|known| known == *end)).map(|end| Input::Told(txn, end)));
             inputs.extend(all_casts().into_iter().filter(|_| known.is_none()).map(|casts| Input::Hear(txn, casts)));
         }
