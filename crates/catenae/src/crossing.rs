@@ -15,6 +15,8 @@
 //! This file is data and rules. Invariants: of two transactions that meet at a server, the one granted first there comes first
 //! everywhere; claims and grants that come twice or in another order change nothing. `chains.rs`, which runs this, makes up for lost messages.
 //! Nothing here is durable, and only the region's vote depends on it.
+//!
+//! Source: section VI.C; chain servers on several machines are those of section IV.
 
 use super::chain::ChainServer;
 use super::epoch::Epoch;

@@ -3,6 +3,8 @@
 //! An epoch is a number; clocks only pace it. All that is decided compares numbers, never clocks. The timestamps of an epoch
 //! are those of its slice of the clock: `first`, `first + 1`, … for the transactions in it that must stand one after the
 //! other, and [`Epoch::snapshot`], above all of them and below the next epoch, for whoever reads it settled.
+//!
+//! Source: section V.
 
 use rhumb_core::{Span, Time, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,8 @@
 //! Where a transaction stands is its *depth*: one more than the deepest of the conflicting ones before it in its epoch. Epoch
 //! and depth are its timestamp, which thus rises along every conflict, and is the same in every region.
 //!
-//! Source: section VI.D.1. `register` finds the transactions without conflict; no region votes on them.
+//! Source: section VI.D.1. `register` finds the transactions without conflict; no region votes on them. `place` and `settle` keep the order of section
+//! VI.E.
 
 use super::access::AccessIndex;
 use super::epoch::Epoch;

@@ -4,7 +4,7 @@
 //! knows the epoch; transactions that conflict with no other are answered at once, about half a round trip after they were
 //! sent. Those that conflict pass *transaction chains*, where the faster comes first, and regions vote on the orders that came
 //! out. Source: Liu, Wang and Vlassov, "Catenae: Low Latency Transactions across Multiple Data Centers". What differs
-//! from the paper, and why, stands in `docs/decisions/0014-catenae.md`.
+//! from the paper, and why, stands in `docs/decisions/0014-catenae.md`, of replication in `0019-catenae-replication.md`.
 //!
 //! ```text
 //!   client            coordinator of its region              coordinators of the others
@@ -50,6 +50,7 @@
 //! | `coordinator/` | a region's requests, sealed epoch by epoch |
 //! | `forwarding/` | the same where a region has several coordinators: to the one of a transaction's namespace |
 //! | `asked.rs` | a transaction on its way from the client to the answer |
+//! | `epoch.rs` | numbers of epochs, and their timestamps |
 //! | `epochs.rs` | from agreed batches to settled epochs |
 //! | `validation.rs` | votes, fingerprints, verdicts |
 //! | `runs.rs` | what is ready is run, a bounded part of it at once |
@@ -68,13 +69,15 @@
 //! | IV | several coordinators, by namespace | `stream_id.rs`: `coordinator_of`; `forwarding/` |
 //! | IV, VIII.B | a secondary, or another region, goes on for a silent one | `agreement/takeover.rs`: `wants_to_lead` |
 //! | V | a coordinator sends its batch and votes at the end of an epoch | `coordinator/mod.rs`: `seal` |
-//! | V.C | messages repeat earlier ones | `agreement/replication.rs`: `say` |
+//! | V.C | messages repeat one entry; the paper repeats two epochs: decision 0019 | `agreement/replication.rs`: `say` |
 //! | VI.A | an epoch is scheduled once all batches are here | `streams/mod.rs`: `complete`; `epochs.rs`: `complete` |
 //! | VI.B | no transaction comes back to a key | `rhumb_commit::one_shot::operation`: `validate` |
+//! | VI.B | a transaction visits its servers in a fixed order | `speculation.rs`: `next_visit` |
 //! | VI.C | footprints, Rules 1 and 2, the resolver | `chain.rs`, `resolver.rs`, `speculation.rs` |
 //! | VI.D.1 | a transaction without conflict needs no vote | `ledger.rs`: `register` |
 //! | VI.D.2 | a majority with one dependency decides | `validation.rs`: `verdicts` |
-//! | VI.E | commit, catch-up, abort | `runs.rs`; the last two are not needed: decision 0014 |
+//! | VI.E | a transaction runs once those before it have run | `ledger.rs`: `place`, `settle`; `runs.rs` |
+//! | VI.E | catch-up, abort | not needed: decision 0014 |
 //! | VI.F | reads are local | `reads.rs` |
 
 mod access;

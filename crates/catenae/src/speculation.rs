@@ -3,7 +3,7 @@
 //! All footprints are left before the first backward pass begins, as the whole epoch is known by then. What comes out is one
 //! order of the conflicting transactions, which is this region's vote. Only their conflicts matter in it.
 //!
-//! Source: section VI.C.
+//! Source: section VI.C; VI.B for the order of servers.
 
 use super::chain::{self, ChainServer};
 use super::epoch::Epoch;

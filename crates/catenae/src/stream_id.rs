@@ -8,6 +8,8 @@
 //! | carries | the transactions of its namespaces ([`coordinator_of`]), and any other that is put into it |
 //!
 //! Streams of different numbers share no acceptor and no ballot, so whatever happens to one is nothing to another.
+//!
+//! Source: section IV: coordinators share a region by namespace.
 
 use super::partition::server_of;
 use rhumb_commit::one_shot::operation::Transaction;

@@ -5,8 +5,9 @@
 //! lock is firm until the outcome and an exclusive request is denied. (The rule that a reader may release at the
 //! prepare holds for one lock table, not for one per region: two transactions that read each other's writes could
 //! then prepare in opposite orders in two regions.) A reader whose lock was taken over is remembered as having *lost* it
-//! until it is released: its region votes no. Source: Replicated Commit,
-//! section 3.2.1, and 3.2.2 for the release at the prepare; range locks are ours.
+//! until it is released: its region votes no.
+//!
+//! Source: Replicated Commit, sections 3.1 and 3.2.1, and 3.2.2 for the release at the prepare; range locks are ours.
 //!
 //! | held by another ↓ / wanted → | shared, range | exclusive |
 //! |---|---|---|

@@ -60,6 +60,17 @@
 //! | `unnamed.rs` | what waits for the clock's bound on disk |
 //! | `injected_load.rs` | work for others that keeps a site busy, to try the rest out |
 //!
+//! | section | rule | code |
+//! |---|---|---|
+//! | II-B | a read asks a whole quorum, the newest version counts | `gateway/reads.rs`: `on_rows` |
+//! | II-B | locks, then both rounds at the write quorum | `gateway/commit.rs`, `replica.rs` |
+//! | III-A | the strongest sites are cores | `quorums/policy.rs`: `cores_and_slaves` |
+//! | III-B | loads are collected each period, and a change must be worth it | `monitor.rs`; `manager.rs`: `weigh` |
+//! | III-B | a site that joins is a slave for a period | `quorums/scores.rs`: `strongest` |
+//! | IV | transactions wait or fail while quorums change | `gateway/mod.rs`: `waits`, `interrupt` |
+//! | IV | two-phase commit of the quorums | Paxos here: `mover.rs`, `acceptor.rs` |
+//! | IV | a promoted slave reconciles | `reconcile.rs`: `on_compared`, `on_copies` |
+//!
 //! Of the paper, II-A and III-A are in `quorums/`, II-B in `gateway/` and `replica.rs`, III-B in `monitor.rs` and `manager.rs`, IV in
 //! `mover.rs`, `acceptor.rs`, `reconcile.rs` and `configuration.rs`. No site is the QuAD-Manager: all measure, any may change.
 

@@ -16,6 +16,8 @@
 //! near cores, so the sites near cores would look loaded. Clients that wait for their answers have as many in progress under any quorums; the others
 //! have fewer where they are served faster, so that a good choice looks better, not worse. While the configuration changes all that begins waits for
 //! that, at every site: such a period counts for no load.
+//!
+//! Source: section III-B, "Load Prediction and Monitoring"; the load is that of equation 3.
 
 use super::config::{Adaptation, COUNTED_PAGE, LOAD_MAX_PPM, PAGE_BYTES_MAX, RTT_MAX};
 use super::configuration::{Cores, Epoch, Goal};

@@ -21,6 +21,8 @@
 //! Invariants: nothing is proposed before a write quorum of it holds all that the sealed sites hold, and names the
 //! commits that they found not settled; a value that a sealed site has accepted is proposed again as it is; what is decided for an
 //! epoch never changes.
+//!
+//! Source: section IV, "One-Copy View on Quorums".
 
 use super::acceptor::Acceptor;
 use super::configuration::{Configuration, Epoch, Goal, carries};

@@ -1,7 +1,17 @@
 //! Global quotas that any region answers locally and that are never exceeded: Samya (Maiyya et al., ICDE 2021), mended.
 //!
 //! What differs from the paper, and why, stands in `docs/decisions/0010-quotas.md`. Its TokensLeft is `left`, its TokensWanted
-//! `wanted`, its InitVal an [`Entry`](list::Entry), its AcceptVal a [`List`](list::List), its queueing of requests the offer policy `all`.
+//! `wanted`, its InitVal an [`Entry`](list::Entry), its AcceptVal a [`List`](list::List), its queueing of requests the offer policy `all`,
+//! its TokensUsed `held`; BallotNum, AcceptNum and AcceptVal are an `Acceptor`.
+//!
+//! | section | rule | code |
+//! |---|---|---|
+//! | 4.1.2, steps 4 and 5 | few left: look ahead | `site/quota.rs`: `look_ahead` |
+//! | 4.2 | redistribution, reactive and proactive | `site/redistribution.rs`: `stir`, `look_ahead` |
+//! | 4.3.1 | Algorithm 1 | `avantan/majority/mod.rs` |
+//! | 4.3.2 (i), (ii), (iii) | enough; one at a time; all accept | `avantan/any/mod.rs`: `consider`, `on_election`, `count_accepted` |
+//! | 4.3.2 | failure recovery | `avantan/any/mod.rs`: `on_ask`, `tick` |
+//! | 4.4 | Algorithm 2 | `reallocate.rs`: `grants` |
 //!
 //! The limit of a quota is divided into tokens, and every site holds some. A client acquires tokens from its own site's, and
 //! only when those run short do the sites redistribute what is left among them.

@@ -65,11 +65,12 @@
 //! | 3.2.1 | a read takes a shared lock or is denied | `cohort/reads.rs`: `read_locked` |
 //! | 3.2.1 | an exclusive lock takes shared ones over | `rhumb_commit::locks`: `take_over` |
 //! | 3.2.2, lines 1 and 2 | the client appoints coordinators and asks them | `gateway/commit.rs`: `attempt`, `send_accepts` |
-//! | 3.2.2, lines 3 to 7 | a region locks, checks and logs, and then accepts | `cohort/mod.rs`: `check_locks`, `promise` |
+//! | 3.2.2, lines 3, 4 and 6 | a coordinator asks its cohorts and waits for all | `coordinator/mod.rs`: `have_prepared`, `on_prepared` |
+//! | 3.2.2, line 5 | a cohort checks, locks and logs | `cohort/mod.rs`: `check_locks`, `take_locks`, `promise` |
 //! | 3.2.2 | a prepared cohort releases its shared locks | it keeps them: decision 0002 |
 //! | 3.2.2, line 8 | coordinators inform each other and the client | the gateway alone: decision 0001; `coordinator/mod.rs`: `vote` |
 //! | 3.2.2 | a majority commits | `rhumb_commit::votes`: `outcome_at_gateway` |
-//! | 3.2.2, lines 9 to 12 | cohorts apply, log and release | `cohort/mod.rs`: `apply` |
+//! | 3.2.2, lines 9 to 12 | cohorts apply, log and release | `coordinator/mod.rs`: `distribute`; `cohort/mod.rs`: `apply` |
 //! | 3.3 | a denied read asks again | `gateway/reads.rs`: `on_denied` |
 //! | 3.3 | an optimistic read takes one answer | `gateway/reads.rs`: `start_read` |
 

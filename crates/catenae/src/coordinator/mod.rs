@@ -17,6 +17,9 @@
 //!
 //! Invariants: a site seals an epoch of a stream once; a transaction is in a queue, in one sealed batch, or agreed on; it goes back from a
 //! sealed batch to its queue only when the stream covers the epoch without that batch.
+//!
+//! Source: section V for sealing; VIII.B for the two epochs. There a message has its execution epoch by its receipt; here the execution
+//! epoch is the last that is complete.
 
 mod desk;
 

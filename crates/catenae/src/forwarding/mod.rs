@@ -22,12 +22,13 @@
 //!    known by its name, until no epoch is left to it. One that was sealed in an earlier incarnation, in epoch `e`, is refused: `until`
 //!    is at most `e + FORWARD_EPOCHS_MAX` then, and the new incarnation has `e` on its disk.
 //! 2. It runs by one name, at the most: it is taken back only when the one before can run no more.
-//! 3. No two transactions of a site have one name, in all its incarnations: an incarnation is called by the first entry of its own that counted, and
-//!    has
-//!    forwarded nothing before that.
+//! 3. No two transactions of a site have one name, in all its incarnations: an incarnation is called by the first entry of its own that counted,
+//!    and has forwarded nothing before that.
 //!
 //! The stream's ballot says to whom a transaction is forwarded, but no promise depends on that choice. If another region leads the stream, the
 //! client's site carries the transaction itself.
+//!
+//! Source: section IV: coordinators share a region by namespace.
 
 mod away;
 

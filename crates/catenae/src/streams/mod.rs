@@ -5,6 +5,8 @@
 //! (`recovery.rs`).
 //!
 //! Invariant: entries are removed from disk once every site has settled them and said so from its disk.
+//!
+//! Source: section VI.A: `complete` finds the epochs whose batches are all here.
 
 mod recovery;
 

@@ -11,6 +11,8 @@
 //! Invariants: a decision to commit is on disk before anybody hears of it, and stays there until all who prepared know; what is not
 //! decided did not happen, so that a gateway without a decision answers *abort*; a client is told *committed* once the whole write
 //! quorum has the commit on disk.
+//!
+//! Source: section II-B; IV for the interruption: `waits` keeps what has only begun, `interrupt` fails what has read.
 
 mod commit;
 mod reads;

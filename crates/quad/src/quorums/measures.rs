@@ -1,4 +1,6 @@
 //! What is known of the sites when quorums are built: how loaded each is, and how far from one another they are.
+//!
+//! Source: equations 3, 5 and 6: shares of the greatest load and distance.
 
 use super::SITES_MAX;
 use rhumb_core::SiteId;

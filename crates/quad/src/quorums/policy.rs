@@ -1,4 +1,6 @@
 //! From measures to quorums: QuAD, its variants, and the quorum systems that it is compared with.
+//!
+//! Source: section III-A: `cores_and_slaves` takes the strongest sites as cores.
 
 use super::assignment::{CostWeights, assign};
 use super::measures::Measures;

@@ -13,7 +13,8 @@
 //! entry found prepared on disk is locked before anybody is heard; versions are put at the commit timestamp only, so
 //! that applying twice changes nothing.
 //!
-//! Source: section 3.2.2, Algorithm 1, lines 5 and 11. `check_locks` and `promise` keep its three conditions; `apply` is its commit phase.
+//! Source: section 3.2.2, Algorithm 1, lines 5 and 11. `check_locks`, `take_locks`, `check_rows` and
+//! `promise` keep its three conditions; `apply` is its commit phase.
 
 mod doubts;
 mod floors;
@@ -402,6 +403,7 @@ impl Cohort {
         self.entries.insert(attempt, Entry::new(record.meta, record.part, Stage::Prepared, cx.now));
     }
 
+    /// Takes the locks that [`check_locks`](Self::check_locks) found free: condition (1) of section 3.2.2.
     fn take_locks(&mut self, cx: &Shared, meta: &Meta, part: &Part) {
         let txn = meta.attempt.txn;
         if cx.rules.breaks(Planted::LocksWalked) {

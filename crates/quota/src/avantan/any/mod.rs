@@ -237,6 +237,7 @@ impl Any {
         }
     }
 
+    /// 4.3.2 (ii).
     fn on_election(&mut self, from: SiteId, instance: Instance, call: Call, purse: &mut dyn Purse, out: &mut Out) {
         if self.is_over(instance) {
             return self.tell_outcome(from, instance, out);
@@ -279,7 +280,7 @@ impl Any {
         }
     }
 
-    /// Chooses the members if the answers allow it; `eager`: even if more of them would be better.
+    /// Chooses the members if the answers allow it; `eager`: even if more of them would be better. 4.3.2 (i).
     fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
         let Role::Candidate { answers, busy, waited, .. } = &self.role else { return };
         let entries = answers.values();
@@ -340,6 +341,7 @@ impl Any {
         out.promise(from, Promise::AcceptOk { instance, losses: self.cluster.losses() });
     }
 
+    /// 4.3.2 (iii): decided once all members have the list ([`is_complete`](Self::is_complete), whoever is lost).
     fn count_accepted(&mut self, purse: &mut dyn Purse, out: &mut Out) {
         let (Role::Proposer { accepted_by, .. } | Role::Member { accepted_by, .. }) = &self.role else { return };
         let Some(list) = self.accepted().filter(|list| self.is_complete(list, accepted_by)) else { return };
@@ -379,6 +381,7 @@ impl Any {
         }
     }
 
+    /// 4.3.2, failure recovery.
     fn on_ask(&mut self, from: SiteId, instance: Instance, purse: &mut dyn Purse, out: &mut Out) {
         if self.is_over(instance) {
             return self.tell_outcome(from, instance, out);

@@ -280,7 +280,8 @@ impl Majority {
         }
     }
 
-    /// Goes on to the second phase if the answers allow it; `eager`: even if more of them would be better. Algorithm 1, lines 14 to 25.
+    /// Goes on to the second phase if the answers allow it; `eager`: even if more of them would be better. Algorithm 1, lines 14
+    /// to 25; 16 to 18 are not needed, as a site that knows the decision is in a later slot, and says so.
     fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
         let Role::Candidate { ballot, answers, waited, .. } = &self.role else { return };
         if answers.len() < self.cluster.majority() {
