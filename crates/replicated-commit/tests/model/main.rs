@@ -81,7 +81,7 @@ fn every_reachable_state_of_two_conflicting_transactions_in_three_regions_is_saf
 }
 
 #[test]
-#[ignore = "takes half an hour: `make soak`"]
+#[ignore = "takes four minutes: `make soak`"]
 fn every_reachable_state_is_safe_where_messages_arrive_while_a_write_waits() {
     check(Bounds { crashes: 1, writes: 2 });
 }
