@@ -67,7 +67,7 @@ impl Protocol for replicated_commit::Site {
     }
 
     fn gateway(site: VirtualSite<Self>) -> Arc<dyn Gateway> {
-        Arc::new(rhumb_node::client::Gateway::over(site))
+        Arc::new(rhumb_node::gateway::interactive::Gateway::over(site))
     }
 
     fn gateways(own: Arc<dyn Gateway>, _: Arc<dyn Gateway>) -> Gateways {
@@ -107,7 +107,7 @@ impl Protocol for catenae::Site {
     }
 
     fn gateway(site: VirtualSite<Self>) -> Arc<dyn Gateway> {
-        Arc::new(rhumb_node::catenae::Gateway::over(site))
+        Arc::new(rhumb_node::gateway::catenae::Gateway::over(site))
     }
 
     fn gateways(own: Arc<dyn Gateway>, names: Arc<dyn Gateway>) -> Gateways {
@@ -139,7 +139,7 @@ impl Protocol for quad::Site {
     }
 
     fn gateway(site: VirtualSite<Self>) -> Arc<dyn Gateway> {
-        Arc::new(rhumb_node::client::Gateway::over(site))
+        Arc::new(rhumb_node::gateway::interactive::Gateway::over(site))
     }
 
     fn gateways(own: Arc<dyn Gateway>, names: Arc<dyn Gateway>) -> Gateways {

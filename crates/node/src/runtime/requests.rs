@@ -36,7 +36,7 @@ struct State<T> {
 }
 
 impl<A: Actor> Requests<A> {
-    /// None yet; at most `waiting_max` at a time. The actor lives at `home`.
+    /// None yet; at most `waiting_max` at a time. The actor incarnations at `home`.
     pub fn new(waiting_max: usize, home: runtime::Handle, metrics: ActorMetrics) -> Requests<A> {
         Requests { state: Mutex::new(State { next: 0, waiting: BTreeMap::new(), stopped: false }), waiting_max, home, metrics }
     }

@@ -9,7 +9,7 @@
 //! its end. The last line's counts are unknown while it runs; whoever starts the site again after it died enters what the stores show.
 //! Lines are added at the end, and the oldest go once there are more than [`rhumb_store::incarnations::INCARNATIONS_MAX`].
 
-use crate::frame::Service;
+use crate::service::Service;
 use rhumb_store::incarnations::{Incarnation, Incarnations};
 use rhumb_store::replace_file;
 use std::io;
@@ -54,7 +54,7 @@ fn parse(line: &str) -> Option<Incarnation<Service>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lives::IncarnationId;
+    use crate::incarnation::IncarnationId;
     use rhumb_store::incarnations::INCARNATIONS_MAX;
     use std::fs;
 

@@ -4,39 +4,21 @@
 //! They are asked anew for every view, through the same mailboxes as clients. A site that recovers, stops or is stuck
 //! says nothing, and nothing is shown for it: an old number would look like a healthy one.
 
-use crate::frame::Service;
-use crate::placements::Placements;
-use crate::quotas::KeepsQuotas;
-use crate::runtime::{Handle, Hosted, Rejected};
-use crate::status::Status;
-use crate::tables;
+use super::tables;
+use crate::service::Service;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
-use rhumb_catenae::{self as catenae, Site as Catenae, Status as CatenaeVitals};
+use rhumb_catenae::Status as CatenaeVitals;
 use rhumb_commit::placement::Placement;
 use rhumb_core::{RegionId, Span, Table, Time, Timestamp};
-use rhumb_quad::{self as quad, Explanation, Role, Site as Quad};
-use rhumb_quota::request::{Answer, Request, Status as QuotaVitals};
+use rhumb_quad::{Explanation, Role};
+use rhumb_quota::request::Status as QuotaVitals;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// An actor that does not answer within this time is shown as saying nothing.
-const ANSWER_WITHIN: Duration = Duration::from_secs(1);
-
-/// An actor that commits transactions and says how it is.
-pub trait Commits: Hosted {
-    /// The request for its vitals.
-    fn inquiry() -> Self::Request;
-    /// What the answer to that request says; `None` if it is the answer to another.
-    fn vitals(answer: Self::Answer) -> Option<Vitals>;
-    /// The actor as whoever plans placements sees it.
-    fn placements(handle: Handle<Self>, status: Arc<Status>) -> Arc<dyn Placements>;
-}
 
 /// What an actor that commits transactions says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,47 +44,6 @@ impl Vitals {
     pub fn safe_lag(&self, now: Time) -> Option<Span> {
         (self.safe > Timestamp::ZERO).then(|| now.since(self.safe.time()))
     }
-}
-
-/// Asks the actor that commits transactions. `None` if it does not answer.
-pub async fn of_commits<A: Commits>(handle: &Handle<A>, status: &Status) -> Option<Vitals> {
-    let vitals = within(status, handle.ask(A::inquiry())).await.and_then(A::vitals)?;
-    if let Some(placement) = &vitals.placement {
-        status.saw_placement(placement);
-    }
-    Some(vitals)
-}
-
-/// Asks the actor that keeps quotas. `None` if it does not answer.
-pub async fn of_quotas<A: KeepsQuotas>(handle: &Handle<A>, status: &Status) -> Option<QuotaVitals> {
-    match within(status, handle.ask(Request::Status)).await? {
-        Answer::Status(vitals) => Some(vitals),
-        _ => None,
-    }
-}
-
-/// Asks the actor of Catenae. `None` if it does not answer.
-pub async fn of_catenae(handle: &Handle<Catenae>, status: &Status) -> Option<CatenaeVitals> {
-    match within(status, handle.ask(catenae::Request::Admin(catenae::Admin::Status))).await? {
-        catenae::Answer::Admin(vitals) => Some(vitals),
-        _ => None,
-    }
-}
-
-/// Asks the actor of QuAD. `None` if it does not answer.
-pub async fn of_quad(handle: &Handle<Quad>, status: &Status) -> Option<Explanation> {
-    match within(status, handle.ask(quad::Request::Admin(quad::Admin::Explain))).await? {
-        quad::Answer::Admin(explanation) => Some(*explanation),
-        _ => None,
-    }
-}
-
-async fn within<T>(status: &Status, answer: impl Future<Output = Result<T, Rejected>>) -> Option<T> {
-    // What is asked of a site that recovers would wait until it has.
-    if !status.is_recovered() {
-        return None;
-    }
-    tokio::time::timeout(ANSWER_WITHIN, answer).await.ok()?.ok()
 }
 
 /// What the actors last said, as metrics; without an answer there are none of these.

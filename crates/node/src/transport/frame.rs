@@ -16,10 +16,11 @@
 //! says what is wrong; it allocates nothing and panics on no input. A connection that breaks a rule is closed, nothing
 //! else suffers. `incarnation` is the time a site's process began at, so that a connection left over from an earlier one can be
 //! told from one of now; `heard` is the last incarnation of the other side that this one has heard, and how often its stores had synced; the counts
-//! of a ping are those of its sender, see [`crate::lives`]. `sent` is the reading of the sender's clock, in microseconds since the Unix epoch.
+//! of a ping are those of its sender, see [`crate::incarnation`]. `sent` is the reading of the sender's clock, in microseconds since the Unix epoch.
 
-use crate::lives::{Counts, IncarnationId, Progress, STORES};
+use crate::incarnation::{Counts, IncarnationId, Progress, STORES};
 use crate::secret::{PROOF_BYTES, Secret};
+use crate::service::Service;
 use rhumb_core::actor::MESSAGE_BYTES_MAX;
 use rhumb_core::{SiteId, Time};
 use thiserror::Error;
@@ -101,44 +102,6 @@ pub struct Ping {
     pub number: u64,
     /// How often the stores of its sender have synced.
     pub counts: Counts,
-}
-
-/// What a site does for its peers, each by an actor of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Service {
-    /// Commits transactions.
-    Commit,
-    /// Keeps quotas.
-    Quotas,
-    /// Runs one-shot transactions by epochs.
-    Catenae,
-    /// Commits transactions in quorums that follow load and distance.
-    Quad,
-}
-
-impl Service {
-    /// All of them.
-    pub const ALL: [Service; 4] = [Service::Commit, Service::Quotas, Service::Catenae, Service::Quad];
-
-    /// Its name, in metrics and in the names of threads.
-    pub fn name(self) -> &'static str {
-        match self {
-            Service::Commit => "commit",
-            Service::Quotas => "quotas",
-            Service::Catenae => "catenae",
-            Service::Quad => "quad",
-        }
-    }
-
-    /// Its actor's thread, for people.
-    pub fn actor(self) -> &'static str {
-        match self {
-            Service::Commit => "the thread of the site's transactions",
-            Service::Quotas => "the thread of the site's quotas",
-            Service::Catenae => "the thread of the site's epochs",
-            Service::Quad => "the thread of the site's quorums",
-        }
-    }
 }
 
 /// What a frame is for.

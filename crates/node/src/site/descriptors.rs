@@ -2,8 +2,8 @@
 //!
 //! Invariant: a site that serves clients can open its own files with every listener full.
 
+use crate::admin::listener::CONNECTIONS_MAX as HTTP_CONNECTIONS_MAX;
 use crate::config::Setup;
-use crate::http::listener::CONNECTIONS_MAX as HTTP_CONNECTIONS_MAX;
 use crate::transport::STRANGERS_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;

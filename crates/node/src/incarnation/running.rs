@@ -13,7 +13,7 @@
 //! the whole disk has the same births: that is for the peers to find out.
 
 use super::IncarnationId;
-use crate::frame::Service;
+use crate::service::Service;
 use rhumb_store::{remove_file, replace_file_naming_itself};
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};

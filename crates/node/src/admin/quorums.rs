@@ -6,9 +6,10 @@
 //!                   {"action":"join"}                          this site asks to be one again; 200 at once
 //! ```
 
+use crate::gateway::quad::quorum_view;
+use crate::gateway::vitals;
 use crate::runtime::Handle;
 use crate::status::Status;
-use crate::vitals;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -226,7 +227,7 @@ async fn look(State(site): State<Site>) -> Response {
         return (StatusCode::NOT_FOUND, "this site holds no databases of protocol quad\n").into_response();
     };
     match vitals::of_quad(quad, &site.status).await {
-        Some(explanation) => Json(shown(&site.status.quorum_view(explanation))).into_response(),
+        Some(explanation) => Json(shown(&quorum_view(explanation, &site.status))).into_response(),
         None => (StatusCode::SERVICE_UNAVAILABLE, "the site is still reading its disk, or does not answer\n").into_response(),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Memory and files are read from `/proc`; where there is none they are not shown.
 
-use crate::frame::Service;
+use crate::service::Service;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;

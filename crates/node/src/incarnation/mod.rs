@@ -34,10 +34,10 @@ mod error;
 mod history;
 mod running;
 
-pub use error::LivesError;
+pub use error::IncarnationError;
 pub use running::Running;
 
-use crate::frame::Service;
+use crate::service::Service;
 use error::ADVICE;
 use history::History;
 use rhumb_core::{RegionId, SiteId};
@@ -75,7 +75,7 @@ pub struct Past<'a> {
 
 /// What a data folder knows of incarnations.
 #[derive(Debug)]
-pub struct Lives {
+pub struct Incarnations {
     folder: PathBuf,
     history: History,
     incarnation: IncarnationId,
@@ -89,22 +89,22 @@ pub struct Lives {
 
 impl<'a> Past<'a> {
     /// That of `folder`. Refuses it if one of `stores`, whose data folders these are, is missing or a copy.
-    pub fn read(folder: &'a Path, stores: &[(Service, PathBuf)]) -> Result<Past<'a>, LivesError> {
+    pub fn read(folder: &'a Path, stores: &[(Service, PathBuf)]) -> Result<Past<'a>, IncarnationError> {
         let failed = |name: &str| io_error(folder.join(name));
         let history = history::read(folder).map_err(failed(history::FILE))?;
         let running = Running::read(folder).map_err(failed(running::FILE))?;
         let heard = read_lines(folder, PEERS, read_peer).map_err(failed(PEERS))?.into_iter().collect();
         if let Some((_, path)) = stores.iter().find(|(store, path)| history.last_of(*store).is_some() && !FjallEngine::is_made(path)) {
-            return Err(LivesError::Missing { folder: path.clone() });
+            return Err(IncarnationError::Missing { folder: path.clone() });
         }
         if let Some(running) = &running {
             if running.is_copied(folder).map_err(failed(running::FILE))? {
-                return Err(LivesError::Copied { path: folder.to_owned() });
+                return Err(IncarnationError::Copied { path: folder.to_owned() });
             }
             for (store, path) in stores.iter().filter(|(_, path)| FjallEngine::is_made(path)) {
                 let files = FjallEngine::files_of(path);
                 if running.is_copied_store(*store, &files).map_err(io_error(files))? {
-                    return Err(LivesError::Copied { path: path.clone() });
+                    return Err(IncarnationError::Copied { path: path.clone() });
                 }
             }
         }
@@ -112,7 +112,7 @@ impl<'a> Past<'a> {
     }
 
     /// Begins an incarnation of the site, which writes `stores`. Refuses one that is not as the site left it.
-    pub fn begin(mut self, stores: &[(Service, &FjallEngine)]) -> Result<Lives, LivesError> {
+    pub fn begin(mut self, stores: &[(Service, &FjallEngine)]) -> Result<Incarnations, IncarnationError> {
         let folder = self.folder;
         let failed = |name: &str| io_error(folder.join(name));
         // What a start that was interrupted has begun and nobody was told of is gone on with.
@@ -120,7 +120,7 @@ impl<'a> Past<'a> {
             self.running.as_ref().map(|running| running.incarnation).filter(|incarnation| self.history.get(*incarnation).is_none());
         let unfinished = self.history.last().is_some_and(|last| last.stores.values().any(Option::is_none));
         if unfinished && self.running.is_none() {
-            return Err(LivesError::Torn { path: folder.join(running::FILE) });
+            return Err(IncarnationError::Torn { path: folder.join(running::FILE) });
         }
         let stamps: Vec<(Service, Option<Stamp>)> = stores.iter().map(|(store, engine)| (*store, engine.stamp())).collect();
         for ((store, stamp), (_, engine)) in stamps.iter().zip(stores) {
@@ -140,25 +140,31 @@ impl<'a> Past<'a> {
         for (_, engine) in stores {
             engine
                 .begin(incarnation)
-                .map_err(|error| LivesError::Io { path: engine.files().to_owned(), source: io::Error::other(error) })?;
+                .map_err(|error| IncarnationError::Io { path: engine.files().to_owned(), source: io::Error::other(error) })?;
         }
         self.history.push(incarnation, stores.iter().map(|(store, _)| *store));
         history::write(&self.history, folder).map_err(failed(history::FILE))?;
         let stores = stores.iter().map(|(store, engine)| (*store, engine.syncs())).collect();
         let (heard, heard_more) = (Mutex::new(self.heard), AtomicBool::new(false));
-        Ok(Lives { folder: folder.to_owned(), history: self.history, incarnation, stores, heard, heard_more })
+        Ok(Incarnations { folder: folder.to_owned(), history: self.history, incarnation, stores, heard, heard_more })
     }
 
     /// Whether a store shows what the list says that the site wrote there last.
-    fn check_store(&self, store: Service, stamp: Option<Stamp>, resumed: Option<IncarnationId>, files: &Path) -> Result<(), LivesError> {
+    fn check_store(
+        &self,
+        store: Service,
+        stamp: Option<Stamp>,
+        resumed: Option<IncarnationId>,
+        files: &Path,
+    ) -> Result<(), IncarnationError> {
         let folder = files.parent().unwrap_or(files).to_owned();
         self.history.check_store(store, stamp, resumed).map_err(|flaw| match flaw {
-            Flaw::Missing => LivesError::Missing { folder },
+            Flaw::Missing => IncarnationError::Missing { folder },
             Flaw::Unlisted { found } => {
                 let expected = "never, as far as its list of incarnations goes: that is of another time".to_owned();
-                LivesError::Older { folder, found: describe(found), expected }
+                IncarnationError::Older { folder, found: describe(found), expected }
             }
-            Flaw::Older { found, expected } => LivesError::Older { folder, found: describe(found), expected: describe(expected) },
+            Flaw::Older { found, expected } => IncarnationError::Older { folder, found: describe(found), expected: describe(expected) },
         })
     }
 
@@ -169,9 +175,9 @@ impl<'a> Past<'a> {
     }
 }
 
-impl Lives {
+impl Incarnations {
     /// Begins an incarnation of a site whose stores are in memory.
-    pub fn begin(folder: &Path) -> Result<Lives, LivesError> {
+    pub fn begin(folder: &Path) -> Result<Incarnations, IncarnationError> {
         Past::read(folder, &[])?.begin(&[])
     }
 
@@ -210,7 +216,7 @@ impl Lives {
     }
 
     /// Notes on disk that `peer` was heard in `incarnation`. Blocks.
-    pub fn note(&self, peer: SiteId, incarnation: IncarnationId) -> Result<(), LivesError> {
+    pub fn note(&self, peer: SiteId, incarnation: IncarnationId) -> Result<(), IncarnationError> {
         let mut heard = self.lock();
         if heard.entry(peer).or_default().meet(incarnation) { self.write_peers(&heard) } else { Ok(()) }
     }
@@ -223,13 +229,13 @@ impl Lives {
     }
 
     /// Has the disk know all that was heard. Blocks.
-    pub fn save(&self) -> Result<(), LivesError> {
+    pub fn save(&self) -> Result<(), IncarnationError> {
         let heard = self.lock();
         if self.heard_more.swap(false, Ordering::Relaxed) { self.write_peers(&heard) } else { Ok(()) }
     }
 
     /// The site stops well, and its stores are closed: the next start need not ask how it ended. Blocks.
-    pub fn end(&self) -> Result<(), LivesError> {
+    pub fn end(&self) -> Result<(), IncarnationError> {
         self.save()?;
         if !self.stores.iter().all(|(_, syncs)| syncs.is_closed()) {
             return Ok(());
@@ -241,7 +247,7 @@ impl Lives {
         Running::remove(&self.folder).map_err(failed(running::FILE))
     }
 
-    fn write_peers(&self, heard: &BTreeMap<SiteId, Progress>) -> Result<(), LivesError> {
+    fn write_peers(&self, heard: &BTreeMap<SiteId, Progress>) -> Result<(), IncarnationError> {
         let counts = |counts: &Counts| counts.map(|count| count.to_string()).join(" ");
         let line = |(peer, said): (&SiteId, &Progress)| {
             format!("{} {} {} {}\n", peer.region.0, peer.shard, said.incarnation, counts(&said.counts))
@@ -259,8 +265,8 @@ fn describe(Stamp { incarnation, syncs }: Stamp) -> String {
     format!("in incarnation {incarnation}, up to sync {syncs}")
 }
 
-fn io_error(path: PathBuf) -> impl FnOnce(io::Error) -> LivesError {
-    move |source| LivesError::Io { path, source }
+fn io_error(path: PathBuf) -> impl FnOnce(io::Error) -> IncarnationError {
+    move |source| IncarnationError::Io { path, source }
 }
 
 /// What stands in a file, line by line; nothing if there is none.

@@ -1,6 +1,6 @@
 //! Placements over the site's actor: which one is in force, what the sites measured, and how to have another one come next.
 
-use crate::client::Gateway;
+use crate::gateway::interactive::Gateway;
 use async_trait::async_trait;
 use rhumb_commit::placement::{Change, ChangeError, Placement};
 use rhumb_commit::transaction::{self, ReadMode, TxnError};

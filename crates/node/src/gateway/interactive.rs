@@ -6,11 +6,9 @@
 //! these go along with what it asks next. Where locks keep it, it reads them too, along with the next rows by key if there are
 //! such, and before anything else if not.
 
-use crate::placements::Placements;
-use crate::reach::{Here, Reach};
+use crate::gateway::reach::{Here, Reach};
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
-use crate::vitals::{Commits, Vitals};
 use async_trait::async_trait;
 use futures::future::{Either, select};
 use rhumb_commit::buffer::WriteBuffer;
@@ -18,7 +16,7 @@ use rhumb_commit::interactive::{Answer, Interactive, Request};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
-use rhumb_replicated_commit::{self as replicated_commit, Admin, Site, Status as ActorStatus};
+use rhumb_replicated_commit::{Admin, Site, Status as ActorStatus};
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::pin;
@@ -52,29 +50,6 @@ impl Serves for Site {
         {
             status.commits().count(options.two_rounds, committed.trips);
         }
-    }
-}
-
-impl Commits for Site {
-    fn inquiry() -> replicated_commit::Request {
-        Request::Admin(Admin::Status)
-    }
-
-    fn vitals(answer: replicated_commit::Answer) -> Option<Vitals> {
-        let Answer::Admin(status) = answer else { return None };
-        Some(Vitals {
-            open: status.open_transactions,
-            prepared: status.prepared,
-            in_doubt: status.in_doubt,
-            safe: status.safe,
-            reachable: status.reachable,
-            placement: Some(status.placement),
-            tables: status.tables,
-        })
-    }
-
-    fn placements(handle: Handle<Site>, status: Arc<Status>) -> Arc<dyn Placements> {
-        Arc::new(Gateway::new(handle, status))
     }
 }
 

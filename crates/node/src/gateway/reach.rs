@@ -1,6 +1,6 @@
 //! How a gateway of transactions reaches its actor, and what it learns of the site around it.
 //!
-//! The gateways ([`client`](crate::client), [`catenae`](crate::catenae)) are generic over that: a site of the node is [`Here`]; the
+//! The gateways ([`client`](crate::gateway::interactive), [`catenae`](crate::gateway::catenae)) are generic over that: a site of the node is [`Here`]; the
 //! simulator has sites in virtual time.
 
 use crate::runtime::{Handle, Rejected};

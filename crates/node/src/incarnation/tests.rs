@@ -12,7 +12,7 @@ const SERVICES: [Service; 2] = [Service::Commit, Service::Quotas];
 
 /// A site of two stores that runs.
 struct Running {
-    lives: Lives,
+    incarnations: Incarnations,
     stores: Vec<Store<FjallEngine>>,
 }
 
@@ -27,8 +27,8 @@ fn start(folder: &Path) -> Result<Running, String> {
     let past = Past::read(folder, &folders).map_err(|error| error.to_string())?;
     let stores = vec![first, open(&folders[1].1).map_err(|error| error.to_string())?];
     let engines: Vec<_> = SERVICES.into_iter().zip(stores.iter().map(Store::engine)).collect();
-    let lives = past.begin(&engines).map_err(|error| error.to_string())?;
-    Ok(Running { lives, stores })
+    let incarnations = past.begin(&engines).map_err(|error| error.to_string())?;
+    Ok(Running { incarnations, stores })
 }
 
 impl Running {
@@ -44,12 +44,12 @@ impl Running {
 
     /// What it tells others.
     fn progress(&self) -> Progress {
-        Progress { incarnation: self.lives.now(), counts: self.lives.counts() }
+        Progress { incarnation: self.incarnations.now(), counts: self.incarnations.counts() }
     }
 
     fn stops(self) {
         drop(self.stores);
-        self.lives.end().expect("written");
+        self.incarnations.end().expect("written");
     }
 
     /// Its process is gone; what it had on disk is as it was.
@@ -84,25 +84,25 @@ fn refused(folder: &Path) -> String {
 fn a_folder_knows_all_incarnations_that_began_with_it_and_what_was_heard_of_each_peer() {
     let (_folder, data, _) = temporary();
     let first = start(&data).expect("a new folder");
-    assert_eq!(first.lives.heard(PEER), Progress::default());
-    first.lives.note(PEER, 7).expect("noted");
-    first.lives.note(SiteId::new(2, 3), 8).expect("noted");
-    first.lives.note(PEER, 9).expect("noted");
-    first.lives.hear(PEER, &Progress { incarnation: 9, counts: [3, 0, 5, 0] });
-    first.lives.hear(PEER, &Progress { incarnation: 9, counts: [1, 4, 5, 0] });
-    first.lives.hear(PEER, &Progress { incarnation: 7, counts: [9, 9, 9, 9] });
+    assert_eq!(first.incarnations.heard(PEER), Progress::default());
+    first.incarnations.note(PEER, 7).expect("noted");
+    first.incarnations.note(SiteId::new(2, 3), 8).expect("noted");
+    first.incarnations.note(PEER, 9).expect("noted");
+    first.incarnations.hear(PEER, &Progress { incarnation: 9, counts: [3, 0, 5, 0] });
+    first.incarnations.hear(PEER, &Progress { incarnation: 9, counts: [1, 4, 5, 0] });
+    first.incarnations.hear(PEER, &Progress { incarnation: 7, counts: [9, 9, 9, 9] });
     let told = first.progress();
     first.works();
     let later = first.progress();
     assert_eq!((told.counts, later.counts), ([0; 4], [1, 1, 0, 0]));
-    assert_eq!([told, later].map(|heard| first.lives.check("virginia/0", &heard)), [Ok(()), Ok(())]);
+    assert_eq!([told, later].map(|heard| first.incarnations.check("virginia/0", &heard)), [Ok(()), Ok(())]);
     first.stops();
     let second = start(&data).expect("its own");
-    assert_ne!(second.lives.now(), later.incarnation);
-    let (peer, other) = (second.lives.heard(PEER), second.lives.heard(SiteId::new(2, 3)));
+    assert_ne!(second.incarnations.now(), later.incarnation);
+    let (peer, other) = (second.incarnations.heard(PEER), second.incarnations.heard(SiteId::new(2, 3)));
     assert_eq!((peer, other.incarnation), (Progress { incarnation: 9, counts: [3, 4, 5, 0] }, 8));
     let heard = [Progress::default(), told, later, second.progress()];
-    assert_eq!(heard.map(|heard| second.lives.check("virginia/0", &heard)), [Ok(()), Ok(()), Ok(()), Ok(())]);
+    assert_eq!(heard.map(|heard| second.incarnations.check("virginia/0", &heard)), [Ok(()), Ok(()), Ok(()), Ok(())]);
     second.stops();
 }
 
@@ -114,7 +114,7 @@ fn a_site_that_died_goes_on_where_it_was_and_nothing_that_it_told_is_unknown() {
         let site = start(&data).expect("its own");
         site.works();
         told.push(site.progress());
-        assert_eq!(told.iter().map(|heard| site.lives.check("virginia/0", heard)).collect::<Vec<_>>(), vec![Ok(()); told.len()]);
+        assert_eq!(told.iter().map(|heard| site.incarnations.check("virginia/0", heard)).collect::<Vec<_>>(), vec![Ok(()); told.len()]);
         site.dies();
     }
 }
@@ -217,14 +217,14 @@ fn what_a_peer_has_heard_unmasks_an_empty_folder_and_every_older_one() {
     roll_back(&data, &copied);
     for _ in 0..3 {
         let older = start(&data).expect("nothing tells");
-        assert_eq!(older.lives.check("virginia/0", &before), Ok(()));
-        let why = older.lives.check("virginia/0", &heard).expect_err("it is older");
+        assert_eq!(older.incarnations.check("virginia/0", &before), Ok(()));
+        let why = older.incarnations.check("virginia/0", &heard).expect_err("it is older");
         let expected = format!("{} is not the data folder that this site had: virginia/0 has heard it in an incarnation", data.display());
         assert!(why.starts_with(&expected), "{why}");
         assert!(why.contains(" s ago, after 2 syncs of commit, of which the folder has 1. It is empty, or was restored"), "{why}");
         // However much it does meanwhile.
         (0..5).for_each(|_| older.works());
-        assert!(older.lives.check("virginia/0", &heard).is_err());
+        assert!(older.incarnations.check("virginia/0", &heard).is_err());
         older.dies();
     }
     // (b) As it was after it had stopped.
@@ -238,11 +238,11 @@ fn what_a_peer_has_heard_unmasks_an_empty_folder_and_every_older_one() {
     let second = site.progress();
     site.stops();
     let older = start(&stopped).expect("nothing tells");
-    assert_eq!(older.lives.check("virginia/0", &first), Ok(()));
-    assert!(older.lives.check("virginia/0", &second).expect_err("it is older").contains("of which the folder knows nothing"));
+    assert_eq!(older.incarnations.check("virginia/0", &first), Ok(()));
+    assert!(older.incarnations.check("virginia/0", &second).expect_err("it is older").contains("of which the folder knows nothing"));
     // (c) Nothing at all.
     let empty = start(&folder.path().join("empty")).expect("a new folder");
-    assert!(empty.lives.check("virginia/0", &first).is_err());
+    assert!(empty.incarnations.check("virginia/0", &first).is_err());
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_start_that_was_interrupted_anywhere_is_gone_on_with() {
         copy(&data, &copied);
         stamped(count);
         let site = start(&data).expect("gone on with");
-        assert_eq!(site.lives.now(), 77);
+        assert_eq!(site.incarnations.now(), 77);
         site.works();
         site.stops();
         start(&data).expect("its own").stops();
@@ -278,6 +278,6 @@ fn a_start_that_was_interrupted_anywhere_is_gone_on_with() {
 fn a_damaged_file_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join(PEERS), "1 0 7 0 0 0 0\n1 0\n").expect("written");
-    let error = Lives::begin(folder.path()).expect_err("damaged").to_string();
+    let error = Incarnations::begin(folder.path()).expect_err("damaged").to_string();
     assert_eq!(error, format!("{} cannot be read or written: `1 0` is no line of it", folder.path().join(PEERS).display()));
 }

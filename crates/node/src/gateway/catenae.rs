@@ -15,8 +15,8 @@
 //! place in the common order, so that nothing it read can have changed unnoticed: rows by their versions, ranges by the number
 //! of their rows and that none is newer than the snapshot.
 
-use crate::client::unexpected;
-use crate::reach::{Here, Reach};
+use crate::gateway::interactive::unexpected;
+use crate::gateway::reach::{Here, Reach};
 use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
 use async_trait::async_trait;

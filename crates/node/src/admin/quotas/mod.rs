@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn every_route_is_in_the_document_and_every_path_of_the_document_has_one() {
-        let document: serde_json::Value = serde_json::from_str(crate::http::OPENAPI).expect("JSON");
+        let document: serde_json::Value = serde_json::from_str(crate::admin::OPENAPI).expect("JSON");
         let documented = document["paths"].as_object().expect("paths").keys().filter(|path| path.starts_with("/quotas"));
         assert!(documented.eq(routes().map(|(path, _)| path)), "the paths of openapi.json are not those of routes()");
     }

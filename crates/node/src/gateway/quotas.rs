@@ -1,6 +1,6 @@
 //! Quotas for clients in this process, over the site's actor: what every interface to quotas sees of them.
 
-use crate::client::unexpected;
+use crate::gateway::interactive::unexpected;
 use crate::runtime::{Handle, Hosted, Rejected};
 use async_trait::async_trait;
 use rhumb_core::{Actor, SiteId};

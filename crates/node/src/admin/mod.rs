@@ -26,10 +26,12 @@ pub mod quotas;
 
 pub use chaos::Chaos;
 
-use crate::quotas::{Gateway, KeepsQuotas};
+use crate::gateway::quad::quorum_view;
+use crate::gateway::quotas::{Gateway, KeepsQuotas};
+use crate::gateway::vitals::{self, Commits};
+use crate::metrics::vitals::Said;
 use crate::runtime::Handle;
 use crate::status::Status;
-use crate::vitals::{self, Commits, Said};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -273,7 +275,7 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
         passed_over: vitals.passed_over.iter().map(|&region| setup.topology.name(region).to_owned()).collect(),
     });
     let quorums = quad.map(|quad| {
-        let quad = status.quorum_view(quad).explanation;
+        let quad = quorum_view(quad, status).explanation;
         let own = quad.sites.iter().find(|facts| facts.site == quad.site);
         ShownQuorums {
             epoch: quad.epoch.0,

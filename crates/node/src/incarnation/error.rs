@@ -11,7 +11,7 @@ pub const ADVICE: &str = "the site would break what it promised since. No copy w
 /// Why a data folder is refused at the start.
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
-pub enum LivesError {
+pub enum IncarnationError {
     #[error("{path} cannot be read or written: {source}")]
     Io { path: PathBuf, source: io::Error },
     #[error("{folder} is missing or empty, but the site has written there: {ADVICE}")]

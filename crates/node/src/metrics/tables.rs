@@ -4,7 +4,7 @@
 //! it; where there is one whose name ends in `_at_rest`, it is not above that once no client asks, nothing goes wrong and a while has passed.
 //! So who watches a site need not know its tables.
 
-use crate::frame::Service;
+use crate::service::Service;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -56,7 +56,7 @@ fn below_max(bound: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use crate::metrics::Metrics;
-    use crate::vitals::{Said, Vitals};
+    use crate::metrics::vitals::{Said, Vitals};
     use rhumb_core::{Table, Time};
 
     #[test]

@@ -8,31 +8,34 @@
 //! Each service has a store of its own, so that none waits for the syncs of another: that of Replicated Commit is the data
 //! folder itself, those of the quotas, of Catenae and of QuAD the folders [`QUOTAS_FOLDER`], [`CATENAE_FOLDER`] and [`QUAD_FOLDER`] in
 //! it. Whose folder it is stands in it, with the settings that the cluster began with, and a site does not open that of another: what it
-//! promised there is not its own to break ([`crate::owner`]).
-//! Nor does it go on with a folder that lost a part, a copy, or an older state of its own ([`crate::lives`]).
+//! promised there is not its own to break ([`crate::site::owner`]).
+//! Nor does it go on with a folder that lost a part, a copy, or an older state of its own ([`crate::incarnation`]).
 //!
 //! What goes wrong in the world ends in one line that names it and says what to do, and an exit code: 2 for a
 //! configuration that cannot be, 1 for the rest. A second signal while stopping ends the grace.
 
+use super::Site;
+use super::owner::OwnerError;
+use super::ports::Ports;
+use super::stores::{self, store_folders};
+use crate::admin;
+use crate::clock::Clock;
 use crate::config::{ConfigError, Setup};
-use crate::frame::Service;
-use crate::http;
-use crate::lives::{Lives, LivesError, Past};
+use crate::gateway::quotas::{Gateway, KeepsQuotas};
+use crate::gateway::vitals::{self, Commits};
+use crate::incarnation::IncarnationError;
 use crate::metrics::Metrics;
-use crate::owner::{Owner, OwnerError};
-use crate::quotas::{Gateway, KeepsQuotas};
-use crate::resources::Resources;
-use crate::runtime::{Clock, Handle, Hosted, Site};
+use crate::metrics::resources::Resources;
+use crate::runtime::{Handle, Hosted};
 use crate::secret::{Secret, SecretError};
+use crate::service::Service;
 use crate::status::Status;
-use crate::vitals::{self, Commits};
 use rhumb_catenae::Site as Catenae;
 use rhumb_quad::Site as Quad;
 use rhumb_quota::gateway::Quotas;
-use rhumb_store::{FjallEngine, FjallOptions, Store, StoreError};
+use rhumb_store::{FjallEngine, StoreError};
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -56,7 +59,7 @@ pub enum RunError {
     #[error(transparent)]
     Owner(#[from] OwnerError),
     #[error(transparent)]
-    Lives(#[from] LivesError),
+    Incarnations(#[from] IncarnationError),
     #[error("secret_file: {0}")]
     Secret(#[from] SecretError),
     #[error("the system gives the site no {what}: {reason}")]
@@ -89,9 +92,6 @@ pub const QUOTAS_FOLDER: &str = "quotas";
 pub const CATENAE_FOLDER: &str = "catenae";
 /// Where in the data folder the databases of protocol `quad` are kept.
 pub const QUAD_FOLDER: &str = "quad";
-/// Quotas are read from disk at the start only, and are few: nearly nothing is cached, and journals are as short as can be.
-const QUOTAS_STORE: FjallOptions =
-    FjallOptions { cache_bytes: 1 << 20, write_buffer_bytes: 8 << 20, journal_bytes: 64 << 20, open_files: 16, unmerged_files: 4 };
 
 /// The actors of a site.
 pub struct Actors<C, Q> {
@@ -200,14 +200,14 @@ where
     let secret = secret(&setup)?;
     let ports = Ports::bind(&setup).await?;
     let listens = ports.describe(&setup);
-    let stores = open(&setup, actors.catenae.is_some(), actors.quad.is_some()).await?;
+    let stores = stores::open(&setup, actors.catenae.is_some(), actors.quad.is_some()).await?;
     let mut metrics = Metrics::new();
     let folders = store_folders(&setup, actors.catenae.is_some(), actors.quad.is_some());
     let files = folders.into_iter().map(|(service, folder)| (service, FjallEngine::files_of(&folder)));
     metrics.measure(Resources::new(files.collect()));
     let setup = Arc::new(setup);
     let threads = |reason| RunError::System { what: "threads", reason };
-    let mut site = Site::new(Arc::clone(&setup), secret, stores.lives, Clock::start(), Arc::new(metrics)).map_err(threads)?;
+    let mut site = Site::new(Arc::clone(&setup), secret, stores.incarnations, Clock::start(), Arc::new(metrics)).map_err(threads)?;
     let commits = site.host(Service::Commit, stores.commits, actors.commits).map_err(threads)?;
     let quotas = site.host(Service::Quotas, stores.quotas, actors.quotas).map_err(threads)?;
     let catenae = match stores.catenae.zip(actors.catenae) {
@@ -220,11 +220,11 @@ where
     };
     site.open(ports.peer);
     let status = site.status();
-    let routes = http::router(Arc::clone(&status), commits.clone(), quotas.clone(), catenae.clone(), quad.clone());
+    let routes = admin::router(Arc::clone(&status), commits.clone(), quotas.clone(), catenae.clone(), quad.clone());
     let (stopping, stopped) = watch::channel(false);
     let (answered, all_answered) = oneshot::channel();
     let mut stop_http = Stop(stopped.clone());
-    let admin = tokio::spawn(async move { http::listener::serve(ports.http, routes, stop_http.requested(), answered).await });
+    let admin = tokio::spawn(async move { admin::listener::serve(ports.http, routes, stop_http.requested(), answered).await });
     let watching = tokio::spawn(watch_placement(commits.clone(), Arc::clone(&status)));
 
     let quotas_home = quotas.home().clone();
@@ -299,87 +299,5 @@ async fn until_done(
                 }
             }
         }
-    }
-}
-
-/// The ports of a site, bound.
-struct Ports {
-    peer: TcpListener,
-    http: TcpListener,
-    sql: TcpListener,
-    resp: Option<TcpListener>,
-}
-
-impl Ports {
-    async fn bind(setup: &Setup) -> Result<Ports, RunError> {
-        let peer = bind("listen.peer", setup.addresses[&setup.site]).await?;
-        let http = bind("listen.http", setup.http).await?;
-        let sql = bind("listen.sql", setup.sql).await?;
-        let resp = match setup.resp {
-            Some(address) => Some(bind("listen.resp", address).await?),
-            None => None,
-        };
-        Ok(Ports { peer, http, sql, resp })
-    }
-
-    /// The line that says where the site listens.
-    fn describe(&self, setup: &Setup) -> String {
-        let mut line = format!("site {} listens:", setup.name(setup.site));
-        let ports = [("sql", Some(&self.sql)), ("resp", self.resp.as_ref()), ("http", Some(&self.http)), ("peer", Some(&self.peer))];
-        let known = ports.into_iter().filter_map(|(name, port)| Some((name, port?.local_addr().ok()?)));
-        let known: Vec<String> = known.map(|(name, address)| format!(" {name} {address}")).collect();
-        line.push_str(&known.join(","));
-        line
-    }
-}
-
-async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, RunError> {
-    TcpListener::bind(address).await.map_err(|reason| match reason.kind() {
-        io::ErrorKind::AddrInUse => RunError::InUse { key, address },
-        _ => RunError::Listen { key, address, reason },
-    })
-}
-
-/// What a site has on disk.
-struct Stores {
-    lives: Lives,
-    commits: Store<FjallEngine>,
-    quotas: Store<FjallEngine>,
-    catenae: Option<Store<FjallEngine>>,
-    quad: Option<Store<FjallEngine>>,
-}
-
-/// The folder of each store of the site.
-fn store_folders(setup: &Setup, with_catenae: bool, with_quad: bool) -> Vec<(Service, PathBuf)> {
-    let folder = &setup.data_dir;
-    let mut folders = vec![(Service::Commit, folder.clone()), (Service::Quotas, folder.join(QUOTAS_FOLDER))];
-    folders.extend(with_catenae.then(|| (Service::Catenae, folder.join(CATENAE_FOLDER))));
-    folders.extend(with_quad.then(|| (Service::Quad, folder.join(QUAD_FOLDER))));
-    folders
-}
-
-/// Opens the stores, and begins a life; reads journals, so off the runtime's threads.
-async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stores, RunError> {
-    let (folder, owner) = (setup.data_dir.clone(), Owner::new(setup));
-    let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
-    let folders = store_folders(setup, with_catenae, with_quad);
-    let store = |folder: &Path, options| Store::open(FjallEngine::open(folder, options)?);
-    let opened = tokio::task::spawn_blocking(move || -> Result<Stores, RunError> {
-        // In this order: a folder is taken for a new one only while it is empty, and nobody else opens it from now on.
-        let commits = store(&folder, options)?;
-        owner.check(&folder)?;
-        let past = Past::read(&folder, &folders)?;
-        let quotas = store(&folder.join(QUOTAS_FOLDER), QUOTAS_STORE)?;
-        let catenae = with_catenae.then(|| store(&folder.join(CATENAE_FOLDER), options)).transpose()?;
-        let quad = with_quad.then(|| store(&folder.join(QUAD_FOLDER), options)).transpose()?;
-        let stores = [(Service::Commit, Some(&commits)), (Service::Quotas, Some(&quotas))];
-        let stores = stores.into_iter().chain([(Service::Catenae, catenae.as_ref()), (Service::Quad, quad.as_ref())]);
-        let engines: Vec<_> = stores.filter_map(|(service, store)| Some((service, store?.engine()))).collect();
-        let lives = past.begin(&engines)?;
-        Ok(Stores { lives, commits, quotas, catenae, quad })
-    });
-    match opened.await {
-        Ok(opened) => opened,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }

@@ -11,7 +11,7 @@
 //! a region has no copy yet, 503 if no majority answers, 504 if the outcome is unknown.
 
 use crate::config::Setup;
-use crate::placements::{Placements, Refused, View};
+use crate::gateway::placements::{Placements, Refused, View};
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;

@@ -2,19 +2,22 @@
 //!
 //! Every handle here is an atomic shared with the registry: counting costs no lock on the paths of messages and commits.
 
-use crate::frame::Service;
-use crate::resources::Resources;
-use crate::runtime::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX};
-use crate::transport::PEER_QUEUE_MESSAGES_MAX;
-use crate::vitals::VitalMetrics;
+pub mod resources;
+mod tables;
+pub mod vitals;
+
+use crate::bounds::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX, PEER_QUEUE_MESSAGES_MAX};
+use crate::service::Service;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+use resources::Resources;
 use rhumb_commit::transaction::{Committed, Operated, TxnError};
 use std::sync::atomic::AtomicU64;
+use vitals::VitalMetrics;
 
 /// A measurement that is not a whole number.
 pub type Measure = Gauge<f64, AtomicU64>;

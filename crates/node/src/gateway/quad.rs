@@ -1,7 +1,7 @@
-//! What SQL sees of QuAD: the transactions of [`client`] over its actor, and the quorums.
+//! What SQL sees of QuAD: the transactions of [`interactive`] over its actor, and the quorums.
 
-use crate::client::{self, Serves, unexpected};
-use crate::reach::{Here, Reach};
+use super::interactive::{self, Serves, unexpected};
+use crate::gateway::reach::{Here, Reach};
 use crate::runtime::Rejected;
 use crate::status::{Status, named};
 use async_trait::async_trait;
@@ -13,7 +13,7 @@ use rhumb_quad::{Admin, Cores, Explanation, Site};
 use std::collections::BTreeMap;
 
 /// The gateway of a site.
-pub type Gateway<R = Here<Site>> = client::Gateway<Site, R>;
+pub type Gateway<R = Here<Site>> = interactive::Gateway<Site, R>;
 
 impl Serves for Site {
     const VALIDATES: bool = false;
@@ -27,7 +27,7 @@ impl Serves for Site {
 impl<R: Reach<Site>> Administration for Gateway<R> {
     async fn quorums(&self) -> Result<QuorumView, TxnError> {
         let reach = self.reach();
-        match client::ask(reach, Request::Admin(Admin::Explain)).await? {
+        match interactive::ask(reach, Request::Admin(Admin::Explain)).await? {
             Answer::Admin(explanation) => {
                 let regions = reach.regions().into_iter().map(|region| region.name).collect();
                 Ok(view(*explanation, reach.site_names(), regions))
@@ -48,8 +48,15 @@ impl<R: Reach<Site>> Administration for Gateway<R> {
     }
 }
 
+/// What an actor of the site says of its quorums, for people.
+pub(crate) fn quorum_view(explanation: Explanation, status: &Status) -> QuorumView {
+    let topology = &status.setup().topology;
+    let regions = topology.regions().map(|region| topology.name(region).to_owned()).collect();
+    view(explanation, status.names(), regions)
+}
+
 /// What an actor says of its quorums, with the names of sites in its texts.
-pub(crate) fn view(mut explanation: Explanation, names: BTreeMap<SiteId, String>, regions: Vec<String>) -> QuorumView {
+fn view(mut explanation: Explanation, names: BTreeMap<SiteId, String>, regions: Vec<String>) -> QuorumView {
     let texts = [Some(&mut explanation.why), explanation.plan.as_mut().map(|plan| &mut plan.why)];
     for text in texts.into_iter().flatten() {
         *text = named(text, &names);
