@@ -6,7 +6,7 @@
 //! - The site itself (answers of the store, messages to itself) never waits: what it adds is bounded by what the actor
 //!   asked for. It comes first, so that a flood from outside does not hold up what is under way.
 
-use super::requests::Rejected;
+use super::rejected::Rejected;
 use super::{Hosted, decode_message};
 use crate::bounds::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX};
 use crate::transport::frame::FrameError;

@@ -16,12 +16,14 @@ mod disk;
 mod driver;
 mod loader;
 mod mailbox;
+mod rejected;
 mod requests;
 mod service;
 mod unapplied;
 mod writer;
 
-pub use requests::{Handle, Rejected};
+pub use rejected::Rejected;
+pub use requests::Handle;
 pub(crate) use service::{Common, start};
 
 use crate::transport::frame::FrameError;

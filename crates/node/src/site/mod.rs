@@ -5,7 +5,10 @@ mod ports;
 mod stores;
 
 pub mod descriptors;
+pub mod error;
 pub mod process;
+
+pub use stores::{CATENAE_FOLDER, QUAD_FOLDER, QUOTAS_FOLDER};
 
 use crate::clock::Clock;
 use crate::config::Setup;

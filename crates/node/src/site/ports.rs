@@ -1,6 +1,6 @@
 //! The ports that a site listens on, bound before anything is opened: a port in use changes nothing on disk.
 
-use super::process::RunError;
+use super::error::RunError;
 use crate::config::Setup;
 use std::io;
 use std::net::SocketAddr;

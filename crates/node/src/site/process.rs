@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each service has a store of its own, so that none waits for the syncs of another: that of Replicated Commit is the data
-//! folder itself, those of the quotas, of Catenae and of QuAD the folders [`QUOTAS_FOLDER`], [`CATENAE_FOLDER`] and [`QUAD_FOLDER`] in
+//! folder itself, those of the quotas, of Catenae and of QuAD the folders [`QUOTAS_FOLDER`](super::QUOTAS_FOLDER), [`CATENAE_FOLDER`](super::CATENAE_FOLDER) and [`QUAD_FOLDER`](super::QUAD_FOLDER) in
 //! it. Whose folder it is stands in it, with the settings that the cluster began with, and a site does not open that of another: what it
 //! promised there is not its own to break ([`crate::site::owner`]).
 //! Nor does it go on with a folder that lost a part, a copy, or an older state of its own ([`crate::incarnation`]).
@@ -15,83 +15,37 @@
 //! configuration that cannot be, 1 for the rest. A second signal while stopping ends the grace.
 
 use super::Site;
-use super::owner::OwnerError;
+use super::error::RunError;
 use super::ports::Ports;
 use super::stores::{self, store_folders};
 use crate::admin;
 use crate::clock::Clock;
-use crate::config::{ConfigError, Setup};
+use crate::config::Setup;
 use crate::gateway::quotas::{Gateway, KeepsQuotas};
 use crate::gateway::vitals::{self, Commits};
-use crate::incarnation::IncarnationError;
 use crate::metrics::Metrics;
 use crate::metrics::resources::Resources;
 use crate::runtime::{Handle, Hosted};
-use crate::secret::{Secret, SecretError};
+use crate::secret::Secret;
 use crate::service::Service;
 use crate::status::Status;
 use rhumb_catenae::Site as Catenae;
 use rhumb_quad::Site as Quad;
 use rhumb_quota::gateway::Quotas;
-use rhumb_store::{FjallEngine, StoreError};
+use rhumb_store::FjallEngine;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{oneshot, watch};
-
-/// Why a site's process ended otherwise than by being told to.
-#[derive(Debug, Error)]
-#[allow(missing_docs)]
-pub enum RunError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error("{key}: {address} is in use by another process; stop that one, or choose another port")]
-    InUse { key: &'static str, address: SocketAddr },
-    #[error("{key}: cannot listen on {address}: {reason}")]
-    Listen { key: &'static str, address: SocketAddr, reason: io::Error },
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Owner(#[from] OwnerError),
-    #[error(transparent)]
-    Incarnations(#[from] IncarnationError),
-    #[error("secret_file: {0}")]
-    Secret(#[from] SecretError),
-    #[error("the system gives the site no {what}: {reason}")]
-    System { what: &'static str, reason: io::Error },
-    #[error("the site cannot go on: {0}")]
-    Failed(String),
-    #[error("clients can no longer be served: {0}")]
-    Serve(io::Error),
-}
-
-impl RunError {
-    /// The exit code of the process.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            RunError::Config(_) | RunError::Secret(_) | RunError::Owner(OwnerError::Changed { .. }) => 2,
-            _ => 1,
-        }
-    }
-}
 
 /// The stack of each thread that serves clients: somewhat more than statements of SQL may take, which are walked by recursion. Where a
 /// thread has less, one is made for them each time.
 const STACK_BYTES: usize = 272 << 20;
 /// How often the status hears which placement is in force.
 const PLACEMENT_EVERY: Duration = Duration::from_secs(1);
-
-/// Where in the data folder the quotas are kept.
-pub const QUOTAS_FOLDER: &str = "quotas";
-/// Where in the data folder the databases of protocol `catenae` are kept.
-pub const CATENAE_FOLDER: &str = "catenae";
-/// Where in the data folder the databases of protocol `quad` are kept.
-pub const QUAD_FOLDER: &str = "quad";
 
 /// The actors of a site.
 pub struct Actors<C, Q> {

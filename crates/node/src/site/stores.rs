@@ -1,12 +1,19 @@
 //! The data folder of a site: a store for each service, opened together with what says that they belong together.
 
+use super::error::RunError;
 use super::owner::Owner;
-use super::process::{CATENAE_FOLDER, QUAD_FOLDER, QUOTAS_FOLDER, RunError};
 use crate::config::Setup;
 use crate::incarnation::{Incarnations, Past};
 use crate::service::Service;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
 use std::path::{Path, PathBuf};
+
+/// Where in the data folder the quotas are kept.
+pub const QUOTAS_FOLDER: &str = "quotas";
+/// Where in the data folder the databases of protocol `catenae` are kept.
+pub const CATENAE_FOLDER: &str = "catenae";
+/// Where in the data folder the databases of protocol `quad` are kept.
+pub const QUAD_FOLDER: &str = "quad";
 
 /// Quotas are read from disk at the start only, and are few: nearly nothing is cached, and journals are as short as can be.
 const QUOTAS_STORE: FjallOptions =

@@ -1,8 +1,8 @@
 //! One site of the world: its store and clock, which outlive a crash, and its present life, which does not.
 
+use super::folder::{Folder, Snapshot};
 use crate::clock::SiteClock;
 use crate::disk::{Disk, SyncSpan};
-use crate::folder::{Folder, Snapshot};
 use rhumb_core::actor::{Actor, Input};
 use rhumb_core::{Rng, Span, Time};
 use rhumb_store::{MemoryEngine, Store};

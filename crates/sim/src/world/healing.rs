@@ -4,10 +4,10 @@
 //! A protocol that lives by majorities must go on then as well: each region still reaches a majority, itself included.
 //! Demanded only after everything has healed, progress would hide a rule that needs every link.
 
+use super::World;
 use crate::fault::Fault;
 use crate::place::{Links, Place};
 use crate::plan::FaultPlan;
-use crate::world::World;
 use rhumb_core::actor::Actor;
 use rhumb_core::{RegionId, Rng, Time};
 

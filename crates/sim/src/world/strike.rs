@@ -1,9 +1,9 @@
 //! What each fault does to the world when it strikes, and how the world heals.
 
-use crate::drive::Event;
+use super::World;
+use super::drive::Event;
 use crate::fault::Fault;
 use crate::place::Place;
-use crate::world::World;
 use rhumb_core::actor::Actor;
 use rhumb_core::{RegionId, SiteId, Span, Time};
 

@@ -1,6 +1,6 @@
 //! Strongly connected components: Tarjan's algorithm, with a stack of its own, for a history may nest deeper than a thread's.
 
-use super::graph::{Graph, Label, NodeNo};
+use super::{Graph, Label, NodeNo};
 
 /// Not yet visited, or not yet in a component.
 const NONE: u32 = u32::MAX;

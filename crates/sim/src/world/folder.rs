@@ -16,9 +16,9 @@
 //! lacks what no peer has heard of, or what one has heard that is met too late; so a folder is only replaced by one of which all other
 //! sites have noted a later incarnation.
 
+use super::World;
 use crate::fault::Replacement;
 use crate::planted::Planted;
-use crate::world::World;
 use rhumb_core::SiteId;
 use rhumb_core::actor::Actor;
 use rhumb_store::incarnations::{Heard, IncarnationId, Incarnations};

@@ -1,12 +1,12 @@
 //! The driver's loop in virtual time: what each event does, and how an actor's effects are carried out.
 
+use super::World;
 use crate::client::{ClientEvent, Next, Reply};
 use crate::disk::Waiting;
 use crate::error::SimError;
 use crate::fault::Fault;
 use crate::network::TOO_LARGE;
 use crate::planted::Planted;
-use crate::world::World;
 use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, MESSAGE_BYTES_MAX, RequestId, Token};
 use rhumb_core::record::encoded_bytes;
 use rhumb_core::{SiteId, Span, Time, work};

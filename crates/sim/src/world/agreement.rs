@@ -1,8 +1,8 @@
 //! Invariant: there is one outcome of everything. What one site records as [agreed on](rhumb_core::Effects::agree), in any life, is what
 //! every other site records about the same thing: the outcome of an attempt, the entry at a place of a stream, the placement of an epoch.
 
+use super::World;
 use crate::error::SimError;
-use crate::world::World;
 use rhumb_core::actor::{Actor, Agreed};
 use rhumb_core::{RegionId, SiteId};
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 //!
 //! The node measures offsets by round trips; here two sites that reach each other know theirs exactly.
 
-use crate::drive::Event;
+use super::World;
+use super::drive::Event;
 use crate::planted::Planted;
-use crate::world::World;
 use rhumb_core::actor::Actor;
 use rhumb_core::clock_offset::{ClockOffsets, Offset, Verdict};
 use rhumb_core::{SiteId, Span, Time};

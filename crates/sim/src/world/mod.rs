@@ -6,24 +6,34 @@
 //! Invariants: nothing but the seed, the configuration and the calls made decides a run; an actor is never stepped from
 //! within a step; nothing of a life acts on a later one, except the store and messages under way.
 
+mod agreement;
+mod clocks_compared;
+mod drive;
+mod folder;
+pub(crate) mod healing;
+mod site;
+mod strike;
+
+pub(crate) use drive::panic_message;
+
 use crate::client::{Client, ClientEvent, ClientProgram, Reply};
 use crate::clock::{ClockSkew, SiteClock};
 use crate::config::Config;
-use crate::drive::Event;
 use crate::error::SimError;
 use crate::fault::Fault;
 use crate::network::Network;
-use crate::observers::agreement::Agreements;
 use crate::plan::FaultPlan;
 use crate::planted::Planted;
 use crate::schedule::Schedule;
-use crate::site::Site;
 use crate::trace::Trace;
+use agreement::Agreements;
 use bytes::Bytes;
+use drive::Event;
 use rhumb_core::actor::{Actor, Input, RequestId, Space};
 use rhumb_core::{KeyRange, Load, Loaded, RegionId, Rng, Row, Rules, SiteId, Span, Time, Timestamp, Topology, record};
 use rhumb_store::{MemoryEngine, Store};
 use serde::Serialize;
+use site::Site;
 use std::collections::BTreeMap;
 
 /// The last events before a livelock is declared are traced even in a run that is not.

@@ -5,9 +5,11 @@
 //! [`Label::Onward`]. Invariant: a transaction must never reach itself through junctions alone unless that is a true
 //! cycle; who adds edges sees to that.
 
-use super::components::components;
+mod components;
+
 use super::keys::KeyNo;
 use crate::history::TxnNo;
+use components::components;
 use std::collections::VecDeque;
 use std::ops::Range;
 

@@ -5,7 +5,7 @@
 
 use super::workload::{self, Reads, Step, Style, Workload};
 use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
-use crate::kit::Recorded;
+use crate::recorded::Recorded;
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::interactive::{Answer, Interactive, Request};
