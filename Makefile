@@ -25,6 +25,7 @@ verify: ## The read-only gate: format, lints, documentation, what it names, and 
 	@# With a path to libFuzzer that is not there: to check takes neither that nor a C++ compiler. Those of fuzz/sql would take minutes.
 	CUSTOM_LIBFUZZER_PATH=/none cargo check --locked --manifest-path fuzz/Cargo.toml --bins --examples
 	.ci/documents
+	.ci/reference
 
 fix: ## Put right what `verify` would complain about, as far as a machine can.
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
