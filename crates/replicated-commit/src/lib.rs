@@ -37,7 +37,7 @@
 //! | `message.rs` | messages between sites, requests and answers |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor |
-//! | `roles.rs` | which role handles what arrives; what concerns several roles of a site |
+//! | `roles/` | which role handles what arrives; what concerns several roles of a site |
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |
 //! | `views.rs` | what each role shows to the others of its site |
 //! | `job.rs` | what a site waits for: timers, its disk |
