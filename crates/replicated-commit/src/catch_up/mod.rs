@@ -33,15 +33,16 @@
 //! promise raises the write floor and the clock bound on disk first; a peer's promise counts only once its log is taken over
 //! to its end.
 
-use super::config::{Config, ENTRY_BYTES_MAX, FETCH_PAGE, FETCH_ROWS_MAX, LOG_PAGE, PAGE_BYTES_MAX, TRUNCATE_MIN};
-use super::context::{Context, Local, Shared};
-use super::message::{LogEntry, LogHead, LogPage, Note, Part, Promise, Pulled};
-use super::records::{LOG, LogRecord, Number};
-use crate::job::{Closed, Job, PulledLog};
+mod serving;
+
+use crate::config::{Config, FETCH_PAGE, TRUNCATE_MIN};
+use crate::context::{Context, Local, Shared};
+use crate::message::{LogEntry, LogHead, LogPage, Note, Part, Promise, Pulled};
+use crate::records::{LOG, Number};
 use crate::views::{CatchUpView, CohortView, MoverView, NearCatchUp};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::Refusal;
-use rhumb_core::{Batch, Load, Loaded, RegionId, SiteId, Table, Time, Timestamp, record, work};
+use rhumb_core::{Batch, RegionId, SiteId, Table, Time, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Ticks between two rounds of collection.
@@ -92,7 +93,7 @@ enum Rest {
 }
 
 /// What an entry of a peer's log is to this replica.
-pub(super) enum Found {
+pub(crate) enum Found {
     /// On disk here, or known to have aborted.
     Known,
     /// Its rows have to come.
@@ -111,14 +112,14 @@ struct Heads {
 
 /// Where the look at a page of a peer's log ended: before this place, because that is awaited, or else because it is enough for once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stopped {
-    pub(super) before: u64,
-    pub(super) awaited: bool,
+pub(crate) struct Stopped {
+    pub(crate) before: u64,
+    pub(crate) awaited: bool,
 }
 
 /// How far a replica has taken over the logs of its peers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CatchUp {
+pub(crate) struct CatchUp {
     peers: BTreeMap<RegionId, Peer>,
     /// Something is known to be missing: pull at the next tick even if it is not due.
     hurry: bool,
@@ -134,7 +135,7 @@ pub(super) struct CatchUp {
 }
 
 impl CatchUp {
-    pub(super) fn set_cursor(&mut self, region: RegionId, cursor: u64) {
+    pub(crate) fn set_cursor(&mut self, region: RegionId, cursor: u64) {
         let peer = self.peers.entry(region).or_default();
         peer.cursor = cursor;
         peer.saved = cursor;
@@ -142,7 +143,7 @@ impl CatchUp {
 
     /// Another placement is adopted; up to `safe` all is known. What is promised beyond that, a replica that votes now promises anew once it
     /// is settled: it may learn of doubts until then that it had no part in.
-    pub(super) fn begin_epoch(&mut self, safe: Timestamp) {
+    pub(crate) fn begin_epoch(&mut self, safe: Timestamp) {
         self.safe_before = safe;
         for peer in self.peers.values_mut() {
             peer.closed = Timestamp::ZERO;
@@ -153,7 +154,7 @@ impl CatchUp {
     }
 
     /// Forgets how far the logs of `regions` were taken over: all rows are copied afresh.
-    pub(super) fn begin_anew(&mut self, regions: Regions) {
+    pub(crate) fn begin_anew(&mut self, regions: Regions) {
         for region in regions.iter() {
             let peer = self.peers.entry(region).or_default();
             (peer.cursor, peer.saved, peer.closed, peer.open) = (0, 0, Timestamp::ZERO, None);
@@ -162,19 +163,19 @@ impl CatchUp {
     }
 
     /// The epoch that the replica in `region` is settled in, as far as it has said so.
-    pub(super) fn settled(&self, region: RegionId) -> u64 {
+    pub(crate) fn settled(&self, region: RegionId) -> u64 {
         self.peers.get(&region).map_or(0, |peer| peer.settled)
     }
 
     /// Something is known to be missing here.
-    pub(super) fn hurry(&mut self) {
+    pub(crate) fn hurry(&mut self) {
         self.hurry = true;
     }
 }
 
 impl CatchUp {
     /// Lists its tables, and the log of a region that votes, which ends at `log_end`: it is on disk, and has no bound while a region is away.
-    pub(super) fn tables(&self, regions: usize, log_end: Option<u64>, config: &Config, visit: &mut dyn FnMut(Table)) {
+    pub(crate) fn tables(&self, regions: usize, log_end: Option<u64>, config: &Config, visit: &mut dyn FnMut(Table)) {
         let wanted = self.peers.values().filter_map(|peer| peer.open.as_ref()).map(|open| open.wanted.len()).sum();
         let ticks = config.ticks_of_closed_lag();
         visit(Table::new("catch_up.peers", self.peers.len(), regions).stays());
@@ -189,12 +190,12 @@ impl CatchUp {
 
 impl CatchUp {
     /// An earlier incarnation has dropped the log up to here.
-    pub(super) fn recover_truncated(&mut self, upto: u64) {
+    pub(crate) fn recover_truncated(&mut self, upto: u64) {
         self.truncated = upto;
     }
 
     /// Where the hybrid clock stood a while ago, which a crash or a peer can have put ahead of the time of day.
-    pub(super) fn lagging_clock(&mut self, cx: &Shared) -> Timestamp {
+    pub(crate) fn lagging_clock(&mut self, cx: &Shared) -> Timestamp {
         let then = cx.now.minus(cx.config.closed_lag);
         let stood = &mut self.clock_stood;
         while stood.get(1).is_some_and(|(at, _)| *at <= then) {
@@ -205,7 +206,7 @@ impl CatchUp {
     }
 
     /// A tick has passed.
-    pub(super) fn tick(&mut self, cx: &Shared) {
+    pub(crate) fn tick(&mut self, cx: &Shared) {
         self.ticks += 1;
         self.clock_stood.push_back((cx.now, cx.clock.last()));
         if self.clock_stood.len() > 2 * cx.config.ticks_of_closed_lag() + 1 {
@@ -216,19 +217,19 @@ impl CatchUp {
 
     /// This replica itself promises to commit nothing more at or below `closed`. A promise to oneself counts when it would outlive a restart,
     /// like any other.
-    pub(super) fn close_own(&mut self, near: &NearCatchUp<'_>, closed: Timestamp, cx: &Shared) {
+    pub(crate) fn close_own(&mut self, near: &NearCatchUp<'_>, closed: Timestamp, cx: &Shared) {
         if near.mover.is_settled(cx) {
             self.peers.entry(cx.me.region).or_default().closed = closed.min(cx.clock.bound());
         }
     }
 
     /// True if the logs of others are to be pulled now.
-    pub(super) fn pulls_now(&self) -> bool {
+    pub(crate) fn pulls_now(&self) -> bool {
         self.ticks % 2 == 1 || self.hurry
     }
 
     /// Pulls the logs of `sources`.
-    pub(super) fn pull_all(&mut self, near: &NearCatchUp<'_>, sources: Regions, cx: &mut Context<'_>) {
+    pub(crate) fn pull_all(&mut self, near: &NearCatchUp<'_>, sources: Regions, cx: &mut Context<'_>) {
         self.hurry = false;
         for (region, peer) in &mut self.peers {
             // Nobody sends the rest of a page of a log that is not wanted any more.
@@ -245,7 +246,7 @@ impl CatchUp {
     }
 
     /// Asks a peer for what comes next in its log, or again for the rows of the page that is open.
-    pub(super) fn pull(&mut self, near: &NearCatchUp<'_>, region: RegionId, cx: &mut Context<'_>) {
+    pub(crate) fn pull(&mut self, near: &NearCatchUp<'_>, region: RegionId, cx: &mut Context<'_>) {
         let to = SiteId { region, shard: cx.me.shard };
         let safe = self.safe(near.cohort, near.mover, cx);
         let (epoch, settled) = (cx.placement.epoch, near.mover.settled());
@@ -269,54 +270,8 @@ impl CatchUp {
         cx.fx.persist(batch).send(to, Promise::Pull(Pulled { after: peer.cursor, safe, epoch, settled }));
     }
 
-    /// A peer pulls, while this replica promises to commit nothing more at or below `closed`.
-    pub(super) fn on_pull(&mut self, near: &NearCatchUp<'_>, from: SiteId, pulled: Pulled, closed: Timestamp, cx: &mut Context<'_>) {
-        let Pulled { after, safe, settled, .. } = pulled;
-        let peer = self.peers.entry(from.region).or_default();
-        // Not the highest ever heard: a copy that was made anew has taken over less than the one before.
-        peer.acked = after;
-        peer.safe = safe.max(peer.safe);
-        peer.settled = settled;
-        let closed = Closed { upto: closed, in_epoch: near.mover.is_settled(cx).then_some(cx.placement.epoch) };
-        if after >= near.cohort.log_end() {
-            let heads = Heads { after, heads: Vec::new(), end: near.cohort.log_end(), more: false };
-            return self.send_log(near, from, heads, closed, cx);
-        }
-        let from_key = (after + 1).to_be_bytes().to_vec();
-        cx.load(
-            Job::Log(PulledLog { to: from, after, closed }),
-            Load::Records { space: LOG, from: from_key.into(), limit: LOG_PAGE, bytes: PAGE_BYTES_MAX },
-        );
-    }
-
-    /// The log after `after`, which a peer has pulled.
-    pub(super) fn on_log_loaded(&self, near: &NearCatchUp<'_>, pulled: PulledLog, loaded: Loaded, cx: &mut Context<'_>) {
-        let Loaded::Records { records, more } = loaded else { unreachable!("records were asked for") };
-        let PulledLog { to, after, closed } = pulled;
-        work::add(records.len());
-        let heads: Vec<LogHead> = records
-            .iter()
-            .filter_map(decode_log)
-            .map(|(seq, record)| LogHead { seq, attempt: record.attempt, at: record.at, floor: record.floor })
-            .collect();
-        let end = heads.last().map_or(after, |head| head.seq);
-        self.send_log(near, to, Heads { after, heads, end, more }, closed, cx);
-    }
-
-    /// The log is a promise: what it lists, and the floor that `closed` stands for, is on disk first.
-    fn send_log(&self, near: &NearCatchUp<'_>, to: SiteId, heads: Heads, closed: Closed, cx: &mut Context<'_>) {
-        // What it is in doubt about of earlier epochs it knows once it is settled: it may have settled since it was asked.
-        let holds = near.mover.is_settled(cx) && closed.in_epoch == Some(cx.placement.epoch);
-        let closed = if holds { closed.upto } else { Timestamp::ZERO };
-        let mut batch = Batch::new();
-        cx.cover(&mut batch, closed);
-        let Heads { after, heads, end, more } = heads;
-        let (begins, collected, epoch) = (self.truncated, near.cohort.collected(), cx.placement.epoch);
-        cx.fx.persist(batch).send(to, Promise::Log(LogPage { after, heads, end, more, closed, begins, collected, epoch }));
-    }
-
     /// True if `page` goes on where this replica left off, and says something of the present epoch.
-    pub(super) fn expects(&self, from: SiteId, page: &LogPage, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn expects(&self, from: SiteId, page: &LogPage, cx: &mut Context<'_>) -> bool {
         if page.after != self.cursor(from.region) {
             return false; // an answer to an older pull
         }
@@ -329,12 +284,12 @@ impl CatchUp {
     }
 
     /// The log of `region` is taken over from `after` on.
-    pub(super) fn enter(&mut self, region: RegionId, after: u64) {
+    pub(crate) fn enter(&mut self, region: RegionId, after: u64) {
         self.peers.entry(region).or_default().cursor = after;
     }
 
     /// A page of the log of `from` of which the rows of `wanted` are missing here, up to where `stopped` says.
-    pub(super) fn open(&mut self, from: SiteId, page: &LogPage, wanted: BTreeSet<u64>, stopped: Option<Stopped>, cx: &mut Context<'_>) {
+    pub(crate) fn open(&mut self, from: SiteId, page: &LogPage, wanted: BTreeSet<u64>, stopped: Option<Stopped>, cx: &mut Context<'_>) {
         // What it promised in an earlier epoch counted beside the promises of those who voted then.
         let closed = if page.epoch == cx.placement.epoch { page.closed } else { Timestamp::ZERO };
         let (end, rest) = match stopped {
@@ -350,73 +305,15 @@ impl CatchUp {
         self.peers.entry(from.region).or_default().open = Some(OpenPage { wanted, end, rest, since: cx.now, asked: cx.now });
     }
 
-    /// A peer wants rows of this replica's log.
-    pub(super) fn on_fetch(&self, from: SiteId, mut seqs: Vec<u64>, cx: &mut Context<'_>) {
-        seqs.truncate(FETCH_PAGE);
-        let (Some(first), Some(last)) = (seqs.iter().min().copied(), seqs.iter().max().copied()) else { return };
-        let limit = usize::try_from(last - first + 1).unwrap_or(LOG_PAGE).min(LOG_PAGE);
-        cx.load(
-            Job::FetchRecords { to: from, seqs: seqs.into_iter().collect() },
-            Load::Records { space: LOG, from: first.to_be_bytes().to_vec().into(), limit, bytes: PAGE_BYTES_MAX },
-        );
-    }
-
-    /// Records of the log whose rows a peer wants.
-    pub(super) fn on_fetch_records(&self, to: SiteId, seqs: &BTreeSet<u64>, loaded: Loaded, cx: &mut Context<'_>) {
-        let Loaded::Records { records, .. } = loaded else { unreachable!("records were asked for") };
-        work::add(records.len());
-        let wanted = records.iter().filter_map(decode_log).filter(|(seq, _)| seqs.contains(seq));
-        let mut before = 0;
-        let wanted: Vec<(u64, LogRecord)> = wanted
-            .take_while(|(_, record)| {
-                let is_first = before == 0;
-                before += record.keys.len();
-                is_first || before <= FETCH_ROWS_MAX
-            })
-            .collect();
-        let versions = wanted.iter().flat_map(|(_, record)| record.keys.iter().map(|key| (key.clone(), record.at))).collect();
-        cx.load(Job::FetchRows { to, records: wanted }, Load::Versions { versions, bytes: ENTRY_BYTES_MAX });
-    }
-
-    /// The rows of these records.
-    pub(super) fn on_fetch_rows(&self, to: SiteId, records: Vec<(u64, LogRecord)>, loaded: Loaded, cx: &mut Context<'_>) {
-        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
-        work::add(rows.len() + records.len());
-        let mut rows = rows.into_iter().peekable();
-        let mut entries = Vec::new();
-        let mut bytes = 0;
-        for (seq, record) in records {
-            let mut writes = Vec::new();
-            for key in &record.keys {
-                // Rows come in the order asked, those collected left out.
-                if let Some(row) = rows.next_if(|row| row.key == *key && row.version == record.at) {
-                    writes.push((row.key, row.value));
-                }
-            }
-            if more && rows.peek().is_none() {
-                break; // its last rows may be those cut off
-            }
-            let partial = writes.len() < record.keys.len();
-            let LogRecord { attempt, at, floor, meta, .. } = record;
-            let entry = LogEntry { seq, attempt, at, floor, writes, partial, meta };
-            bytes += record::encoded_bytes(&entry);
-            if bytes > PAGE_BYTES_MAX && !entries.is_empty() {
-                break;
-            }
-            entries.push(entry);
-        }
-        cx.fx.persist(Batch::new()).send(to, Promise::Entries { entries });
-    }
-
     /// Of these entries of the log of `region`, those that are wanted.
-    pub(super) fn wanted(&self, region: RegionId, mut entries: Vec<LogEntry>) -> Vec<LogEntry> {
+    pub(crate) fn wanted(&self, region: RegionId, mut entries: Vec<LogEntry>) -> Vec<LogEntry> {
         let open = self.peers.get(&region).and_then(|peer| peer.open.as_ref());
         entries.retain(|entry| open.is_some_and(|open| open.wanted.contains(&entry.seq)));
         entries
     }
 
     /// The places `taken` of the open page of `region` are taken over; `awaited` is not to be yet.
-    pub(super) fn take(&mut self, region: RegionId, taken: &BTreeSet<u64>, awaited: Option<u64>) {
+    pub(crate) fn take(&mut self, region: RegionId, taken: &BTreeSet<u64>, awaited: Option<u64>) {
         let Some(open) = self.peers.get_mut(&region).and_then(|peer| peer.open.as_mut()) else { return };
         open.wanted.retain(|seq| !taken.contains(seq));
         if let Some(first) = awaited.or(open.wanted.first().copied()) {
@@ -428,13 +325,13 @@ impl CatchUp {
 
     /// True if the entry comes from a lost region and is a part of a transaction whose coordinator is another site: an earlier incarnation of this
     /// one may have been bound not to take it over.
-    pub(super) fn is_part_of_lost(from: SiteId, entry: &LogEntry, cx: &Shared) -> bool {
+    pub(crate) fn is_part_of_lost(from: SiteId, entry: &LogEntry, cx: &Shared) -> bool {
         let is_lost = cx.placement.lost.contains_key(&from.region) && !cx.placement.copies().contains(from.region);
         is_lost && entry.meta.as_ref().is_some_and(|meta| meta.coordinator != cx.me.shard)
     }
 
     /// If all rows of the open page are here, the cursor moves to its end.
-    pub(super) fn turn_page(&mut self, near: &NearCatchUp<'_>, region: RegionId, cx: &mut Context<'_>) {
+    pub(crate) fn turn_page(&mut self, near: &NearCatchUp<'_>, region: RegionId, cx: &mut Context<'_>) {
         let peer = self.peers.entry(region).or_default();
         let Some(open) = peer.open.take_if(|open| open.wanted.is_empty()) else { return };
         peer.cursor = open.end.max(peer.cursor);
@@ -452,7 +349,7 @@ impl CatchUp {
     }
 
     /// Whether old versions are to be dropped now: up to where every replica that takes over what is committed here is safe.
-    pub(super) fn collects(&self, near: &NearCatchUp<'_>, cx: &Shared) -> Option<Timestamp> {
+    pub(crate) fn collects(&self, near: &NearCatchUp<'_>, cx: &Shared) -> Option<Timestamp> {
         let safe_of = |region| self.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.safe);
         let everywhere = CatchUp::followers(cx).iter().map(safe_of).min().unwrap_or(Timestamp::MAX);
         self.ticks.is_multiple_of(COLLECT_TICKS).then(|| everywhere.min(self.safe(near.cohort, near.mover, cx)))
@@ -460,7 +357,7 @@ impl CatchUp {
 
     /// Drops the part of the log that every peer has taken over, twice as fast as it grows; but not during a move, because a replica that is still in
     /// doubt about an attempt of an earlier epoch may find its commit there.
-    pub(super) fn truncate_log(&mut self, near: &NearCatchUp<'_>, cx: &mut Context<'_>) {
+    pub(crate) fn truncate_log(&mut self, near: &NearCatchUp<'_>, cx: &mut Context<'_>) {
         let log_end = near.cohort.log_end();
         let added = log_end - self.ended.replace(log_end).unwrap_or(log_end);
         let moving = |region| self.settled(region) < cx.placement.epoch;
@@ -480,12 +377,6 @@ impl CatchUp {
         Number::Truncated.put(&mut batch, upto);
         cx.fx.persist(batch);
     }
-}
-
-fn decode_log(record: &(bytes::Bytes, bytes::Bytes)) -> Option<(u64, LogRecord)> {
-    let (key, bytes) = record;
-    let seq = u64::from_be_bytes(key.as_ref().try_into().ok()?);
-    Some((seq, record::decode(bytes).expect("a record of the log decodes")))
 }
 
 impl CatchUpView for CatchUp {
