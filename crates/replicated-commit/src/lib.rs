@@ -54,7 +54,7 @@
 //! | `mover/` | one shard replica: from one placement to the next |
 //! | `mover/joining.rs` | a copy of all rows where there was none |
 //! | `measure.rs` | round trips and workload, told to all for the planner |
-//! | `catch_up.rs` | one shard replica: taking over what it missed; closed timestamps |
+//! | `catch_up/` | one shard replica: taking over what it missed; closed timestamps |
 //!
 //! The rules of the paper. Its client is the gateway here, its datacenter a region; a region is an acceptor, its yes an acceptance.
 //!
