@@ -15,11 +15,14 @@
 //! place in the common order, so that nothing it read can have changed unnoticed: rows by their versions, ranges by the number
 //! of their rows and that none is newer than the snapshot.
 
+mod found;
+
 use crate::gateway::interactive::unexpected;
 use crate::gateway::reach::{Here, Reach};
 use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
 use async_trait::async_trait;
+use found::{Found, bytes_of, without};
 use rhumb_catenae::administration::{Administration, Epochs};
 use rhumb_catenae::{Admin, Answer, Request, Site};
 use rhumb_commit::buffer::WriteBuffer;
@@ -156,39 +159,6 @@ async fn submit(reach: &impl Reach<Site>, transaction: OneShot) -> Result<(Times
 /// long.
 fn version(row: &Row) -> Timestamp {
     if row.value.is_some() { row.version } else { Timestamp::ZERO }
-}
-
-/// What a read found: of what was asked for, the rows of the first keys, and of the range those up to where the answer ends.
-#[derive(Default)]
-struct Found {
-    rows: Vec<Row>,
-    range: Vec<Row>,
-    /// It ended early, at a number of bytes.
-    is_cut: bool,
-}
-
-impl Found {
-    /// What is left of `range`, of which `wanted` rows were asked for.
-    fn rest(&self, range: KeyRange, wanted: usize, reverse: bool) -> Option<KeyRange> {
-        match self.range.last() {
-            _ if !self.is_cut && self.range.len() < wanted => None,
-            Some(last) => rest_of(range, &last.key, reverse),
-            None => Some(range),
-        }
-    }
-}
-
-fn bytes_of(rows: &[Row]) -> usize {
-    rows.iter().map(Row::bytes).sum()
-}
-
-/// The part of `range` that is not `rest`, which is its end, or its beginning in reverse.
-fn without(range: KeyRange, rest: Option<&KeyRange>, reverse: bool) -> KeyRange {
-    match rest {
-        None => range,
-        Some(rest) if reverse => KeyRange::new(rest.end.clone(), range.end),
-        Some(rest) => KeyRange::new(range.start, rest.start.clone()),
-    }
 }
 
 fn changed() -> TxnError {
