@@ -1,7 +1,7 @@
 //! The commit protocols under which databases are simulated: how each one's world is made, reached and judged.
 
 use crate::port::VirtualSite;
-use crate::scenario::Shape;
+use crate::shape::Shape;
 use rhumb_catenae as catenae;
 use rhumb_commit::placement::Placement;
 use rhumb_commit::transaction::Gateway;
