@@ -1,9 +1,9 @@
 //! Sessions in this process, without a wire: texts of statements in, tags and rows as text out, as the simple protocol has them.
 
+use crate::context::Gateways;
+use crate::context::environment::Environment;
 use crate::engine::Engine;
-use crate::environment::Environment;
 use crate::error::{SqlError, SqlResult};
-use crate::keyspaces::Gateways;
 use crate::plan::{ResultColumn, RowStream};
 use crate::session::{Company, Outcome, Session, Status};
 use crate::types::to_text;

@@ -5,7 +5,6 @@
 //! constructors below exist where the wording is fixed by PostgreSQL or where several callers raise the same condition;
 //! anything else is `SqlError::new(state, message)`.
 
-use crate::session::Timeout;
 use rhumb_commit::transaction::TxnError;
 use std::fmt;
 use thiserror::Error;
@@ -349,6 +348,11 @@ impl SqlError {
         SqlError::new(SqlState::ReadOnlySqlTransaction, format!("cannot execute {statement} in a read-only transaction"))
     }
 
+    /// 55P03: what `lock_timeout` ends.
+    pub fn lock_timeout() -> SqlError {
+        SqlError::new(SqlState::LockNotAvailable, "canceling statement due to lock timeout")
+    }
+
     /// 25P02.
     pub fn in_failed_transaction() -> SqlError {
         let message = "current transaction is aborted, commands ignored until end of transaction block";
@@ -366,7 +370,7 @@ impl From<TxnError> for SqlError {
             TxnError::Invalid(_) => SqlState::ReadOnlySqlTransaction,
             TxnError::OutOfRange(_) => SqlState::InvalidParameterValue,
             TxnError::Unsupported(_) => SqlState::FeatureNotSupported,
-            TxnError::LockTimeout(why) => return Timeout::Lock.error().with_detail(why.clone()),
+            TxnError::LockTimeout(why) => return SqlError::lock_timeout().with_detail(why.clone()),
         };
         let hint = match &error {
             TxnError::Conflict(_) => Some("The transaction might succeed if retried."),

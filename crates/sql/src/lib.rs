@@ -1,30 +1,33 @@
 //! The PostgreSQL wire and SQL of Rhumb.
 //!
 //! ```text
-//!   server → wire → session → parse
+//!   server → wire → session → parser
 //!                      │
-//!                      ├────→ plan → table, catalog → a transaction of the gateway
+//!                      ├────→ plan → storage, catalog → a transaction of the gateway
 //!                      └────→ quota → the quotas of the cluster
 //! ```
 
-mod bounded;
 pub mod catalog;
+mod context;
 pub mod embedded;
 mod engine;
-pub mod environment;
 pub mod error;
 #[cfg(feature = "testing")]
 pub mod fuzzing;
-pub mod keyspaces;
-pub mod parse;
+pub mod parser;
+mod pg_catalog;
 mod plan;
 pub mod planted;
 mod quota;
+pub mod schema;
 pub mod server;
 mod session;
 mod stack;
-pub mod table;
+pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod txn;
 pub mod types;
 pub mod wire;
+
+pub use context::{Gateways, environment};

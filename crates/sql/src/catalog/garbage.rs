@@ -8,10 +8,10 @@
 use crate::catalog::layout::{
     data_prefix, dropped, dropped_database, dropped_key, dropped_value, garbage, garbage_key, garbage_prefix, procedures, relations,
 };
-use crate::catalog::{DatabaseId, Protocol};
-use crate::environment::Environment;
+use crate::context::Gateways;
+use crate::context::environment::Environment;
 use crate::error::{SqlError, SqlResult};
-use crate::keyspaces::Gateways;
+use crate::schema::{DatabaseId, Protocol};
 use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};
 use rhumb_core::{Key, KeyRange, Row, Value};
 use std::sync::Arc;

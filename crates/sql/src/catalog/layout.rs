@@ -17,9 +17,9 @@
 //! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in `postcard`.
 //! Decoding is total, and checks what the rest of the crate relies on.
 
-use crate::catalog::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, Protocol, TableDescriptor, TableId};
 use crate::error::{SqlError, SqlResult};
-use crate::table::index_prefix;
+use crate::schema::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, Protocol, TableDescriptor, TableId};
+use crate::storage::index_prefix;
 use rhumb_core::{Key, KeyRange, Value};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

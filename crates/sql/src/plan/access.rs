@@ -5,9 +5,9 @@
 
 use super::evaluate::constant;
 use super::keys::Keys;
-use crate::catalog::{Index, IndexId, TableDescriptor};
 use crate::error::SqlResult;
-use crate::table::{ScanSpec, SearchedIndex, primary_key};
+use crate::schema::{Index, IndexId, TableDescriptor};
+use crate::storage::{ScanSpec, SearchedIndex, primary_key};
 use crate::types::{Datum, SqlType, coerce};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::utils::split_conjunction;

@@ -5,10 +5,10 @@
 //! that it gives the name to itself. The `VALUES` of an INSERT see no column.
 
 use super::Planning;
-use crate::catalog::{ProcedureDescriptor, ProcedureParameter};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{StatementKind, fold};
-use crate::session::Active;
+use crate::parser::{StatementKind, fold};
+use crate::schema::{ProcedureDescriptor, ProcedureParameter};
+use crate::txn::Active;
 use datafusion::sql::sqlparser::ast::{
     self, Expr, ObjectName, ObjectNamePart, Query, Select, SelectItem, Value, Visit, VisitMut, Visitor, VisitorMut, visit_relations,
 };

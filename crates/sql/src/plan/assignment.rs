@@ -3,11 +3,11 @@
 use super::access::exact;
 use super::evaluate::Compiled;
 use super::expression::{Compiler, Expressions};
-use crate::catalog::TableDescriptor;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult};
-use crate::parse::fold;
-use crate::table::{Row, operations};
+use crate::parser::fold;
+use crate::schema::TableDescriptor;
+use crate::storage::{Row, operations};
 use crate::types::{Datum, coerce};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::sql::sqlparser::ast::{self, AssignmentTarget};

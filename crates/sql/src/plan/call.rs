@@ -8,10 +8,10 @@ use super::expression::Expressions;
 use super::operations::Unfit;
 use super::parameters::{Parameters, unbounded};
 use super::{Body, Effect, Plan, Planning, Running, arguments, rewrite};
-use crate::catalog::{ProcedureDescriptor, signature};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{self, StatementKind};
-use crate::session::Active;
+use crate::parser::{self, StatementKind};
+use crate::schema::{ProcedureDescriptor, signature};
+use crate::txn::Active;
 use crate::types::{Datum, SqlType, coerce, converts};
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, ObjectName, Value};
 use futures::StreamExt;
@@ -66,7 +66,7 @@ async fn plan_body(cx: Planning<'_>, active: &mut Active, procedure: &ProcedureD
     let hints: Vec<Option<SqlType>> = procedure.types().map(|ty| Some(unbounded(ty))).collect();
     let cx = Planning { hints: &hints, ..cx };
     let mut statements = Vec::new();
-    for kind in parse::body(&procedure.body)? {
+    for kind in parser::body(&procedure.body)? {
         let bound = arguments::bind(cx, active, procedure, &kind).await?;
         let plan = Box::pin(Plan::make(cx, active, &bound)).await.map_err(SqlError::without_position)?;
         if plan.parameters.len() > hints.len() {

@@ -4,10 +4,10 @@
 //! and then evaluated on as many rows as needed. The semantics are the query engine's, the same as in any other query.
 
 use super::analyze;
-use crate::engine::{Engine, guarded};
+use crate::engine::{Engine, batch_of, guarded};
 use crate::error::{SqlError, SqlResult};
 use crate::types::{Datum, SqlType};
-use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{Array, ArrayRef, BooleanArray};
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, DataFusionError, Result, TableReference};
@@ -140,20 +140,6 @@ fn physical(engine: &Engine, state: &SessionState, expr: Expr, schema: &DFSchema
     state.create_physical_expr(expr, schema)
 }
 
-/// The datums of `rows` rows as a batch.
-pub fn batch_of(schema: &SchemaRef, rows: usize, value: impl Fn(usize, usize) -> Datum) -> Result<RecordBatch> {
-    let arrays: Result<Vec<ArrayRef>> = (0..schema.fields().len())
-        .map(|column| {
-            if rows == 0 {
-                return Ok(datafusion::arrow::array::new_empty_array(schema.field(column).data_type()));
-            }
-            Datum::iter_to_array((0..rows).map(|row| value(row, column)))
-        })
-        .collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(schema.clone(), arrays?, &options)?)
-}
-
 /// The same with parameters as inputs, like columns.
 pub fn placeholders_to_columns(expr: Expr) -> SqlResult<Expr> {
     guarded(|| {
@@ -209,9 +195,9 @@ fn constant_expression(expr: &Expr, parameters: &[Datum]) -> SqlResult<Datum> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounded;
-    use crate::environment::System;
-    use crate::keyspaces::Gateways;
+    use crate::context::Gateways;
+    use crate::context::environment::System;
+    use crate::engine::bounded;
     use crate::testing::LocalGateway;
     use datafusion::prelude::lit;
     use rhumb_core::SiteId;

@@ -7,7 +7,7 @@
 use super::RowStream;
 use crate::engine::{Engine, from_datafusion};
 use crate::error::{SqlError, SqlResult};
-use crate::table::Row;
+use crate::storage::Row;
 use crate::types::Datum;
 use datafusion::execution::memory_pool::MemoryReservation;
 use futures::StreamExt;

@@ -11,12 +11,12 @@ use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
 use super::returning::{self, Projection};
 use super::{Body, Effect, Plan, Planning, Running, analyze};
-use crate::bounded::FOLDED_BYTES_MAX;
-use crate::catalog::TableDescriptor;
+use crate::engine::bounded::FOLDED_BYTES_MAX;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::fold;
-use crate::session::Active;
-use crate::table::{self, Batch, OnConflict, Row};
+use crate::parser::fold;
+use crate::schema::TableDescriptor;
+use crate::storage::{self, Batch, OnConflict, Row};
+use crate::txn::Active;
 use crate::types::Datum;
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast;
@@ -71,7 +71,7 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
             Some(values) => values,
             None => {
                 let mut query = Box::new(query.clone());
-                super::names::name_columns(&mut query);
+                crate::parser::names::name_columns(&mut query);
                 let statement = ast::Statement::Query(query);
                 let names = query::names(cx, active, &statement, None).await?;
                 let (plan, parameters) = query::logical(cx, names.sources, statement)?;
@@ -300,7 +300,7 @@ impl InsertPlan {
             return Ok(());
         }
         let mut active = cx.handle.lock().await?;
-        let inserted = table::insert(active.txn.as_mut(), &self.table, &rows, &self.on_conflict).await?;
+        let inserted = storage::insert(active.txn.as_mut(), &self.table, &rows, &self.on_conflict).await?;
         let changes = match &self.update {
             Some(update) => update.changes(cx, &self.table, &rows, inserted.conflicts)?,
             None => Vec::new(),
@@ -315,7 +315,7 @@ impl InsertPlan {
         }
         let (positions, pairs): (Vec<usize>, Vec<(Row, Row)>) = changes.into_iter().unzip();
         if !pairs.is_empty() {
-            table::update(active.txn.as_mut(), &self.table, &pairs).await?;
+            storage::update(active.txn.as_mut(), &self.table, &pairs).await?;
         }
         done.count += inserted.written.len() + pairs.len();
         if self.returning.is_some() {

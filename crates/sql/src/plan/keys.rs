@@ -1,8 +1,8 @@
 //! Keys of one table, read a page at a time.
 
-use crate::catalog::{Index, TableDescriptor};
 use crate::error::SqlResult;
-use crate::table::{Cursor, Row, ScanSpec, get_by_index, get_by_primary_key};
+use crate::schema::{Index, TableDescriptor};
+use crate::storage::{Cursor, Row, ScanSpec, get_by_index, get_by_primary_key};
 use crate::types::Datum;
 use rhumb_commit::transaction::Transaction;
 use std::collections::VecDeque;

@@ -24,7 +24,6 @@ mod gathered;
 mod insert;
 mod keys;
 mod modify;
-mod names;
 mod operations;
 mod parameters;
 mod query;
@@ -35,7 +34,6 @@ mod rewrite;
 mod select;
 mod singleton;
 mod source;
-mod system;
 mod tokens;
 
 pub use arguments::procedure_name;
@@ -48,11 +46,13 @@ pub use result::{Effect, ResultColumn, RowStream};
 pub use rewrite::unqualified;
 pub use tokens::TokensPlan;
 
-use crate::catalog::TableDescriptor;
+use crate::context::Facts;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult};
-use crate::parse::StatementKind;
-use crate::session::{Active, Facts, TransactionHandle};
+use crate::parser::{StatementKind, names};
+use crate::pg_catalog;
+use crate::schema::TableDescriptor;
+use crate::txn::{Active, TransactionHandle};
 use crate::types::{Datum, SqlType};
 use datafusion::sql::sqlparser::ast;
 use rhumb_commit::one_shot::execution::Output;
@@ -116,7 +116,7 @@ impl Plan {
     async fn of_any_width(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
         match kind {
             StatementKind::Query { query, .. } => {
-                let mut query = system::simplified(query)?;
+                let mut query = pg_catalog::simplified(query)?;
                 names::name_columns(&mut query);
                 rewrite::rewrite(&mut query, cx.facts)?;
                 if let Some(plan) = singleton::plan(cx, &query)? {

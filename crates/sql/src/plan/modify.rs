@@ -12,12 +12,12 @@ use super::parameters::Parameters;
 use super::query::{self, QueryPlan};
 use super::returning::{self, Projection, input_of};
 use super::{Body, Effect, Plan, Planning, Running, unqualified};
-use crate::catalog::TableDescriptor;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult};
-use crate::parse::fold;
-use crate::session::Active;
-use crate::table::{self, Cursor, Row, ScanSpec, SearchedIndex};
+use crate::parser::fold;
+use crate::schema::TableDescriptor;
+use crate::storage::{self, Cursor, Row, ScanSpec, SearchedIndex};
+use crate::txn::Active;
 use crate::types::{Datum, SqlType};
 use datafusion::sql::sqlparser::ast::{self, TableFactor};
 use futures::StreamExt;
@@ -176,11 +176,11 @@ async fn plan_by_query(
     });
     let values = values.into_iter().enumerate().map(|(position, expr)| {
         // A name that no column can have.
-        let alias = ast::Ident::with_quote('"', format!("{}{position}", super::names::MARK));
+        let alias = ast::Ident::with_quote('"', format!("{}{position}", crate::parser::names::MARK));
         ast::SelectItem::ExprWithAlias { expr, alias }
     });
     let from = std::iter::once(ast::TableWithJoins { relation, joins: Vec::new() }).chain(others).collect();
-    let statement = ast::Statement::Query(Box::new(super::names::select(row.chain(values).collect(), from, selection)));
+    let statement = ast::Statement::Query(Box::new(crate::parser::names::select(row.chain(values).collect(), from, selection)));
     let query::Names { mut tables, sources, .. } = query::names(cx, active, &statement, Some(&table.name)).await?;
     let (plan, parameters) = query::logical(cx, sources, statement)?;
 
@@ -215,7 +215,7 @@ impl ModifyPlan {
         let mut active = cx.handle.lock().await?;
         let results = match &self.change {
             Change::Delete => {
-                table::delete(active.txn.as_mut(), &self.table, &rows)?;
+                storage::delete(active.txn.as_mut(), &self.table, &rows)?;
                 rows
             }
             Change::Update { assignments, .. } => {
@@ -281,7 +281,7 @@ impl ModifyPlan {
     async fn update(&self, txn: &mut dyn Transaction, old: Vec<Row>, new: Vec<Row>) -> SqlResult<Vec<Row>> {
         let changes: Vec<(Row, Row)> = old.into_iter().zip(new).collect();
         if !changes.is_empty() {
-            table::update(txn, &self.table, &changes).await?;
+            storage::update(txn, &self.table, &changes).await?;
         }
         Ok(changes.into_iter().map(|(_, new)| new).collect())
     }
@@ -328,7 +328,7 @@ pub async fn delete_all(engine: &Engine, txn: &mut dyn Transaction, table: Arc<T
         let page = cursor.next_page(txn).await?;
         if page.is_empty() {
             let (rows, _charge) = gathered.into_rows();
-            return table::delete(txn, &table, &rows);
+            return storage::delete(txn, &table, &rows);
         }
         gathered.push(page)?;
     }

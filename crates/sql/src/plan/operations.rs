@@ -7,9 +7,9 @@
 //!   SELECT … WHERE key = …, … LIMIT …        read the row; scan so many of a range
 //! ```
 
-use crate::catalog::{IndexId, TableDescriptor};
 use crate::error::{SqlError, SqlResult};
-use crate::table::{Row, decode_row, operations};
+use crate::schema::{IndexId, TableDescriptor};
+use crate::storage::{Row, decode_row, operations};
 use rhumb_commit::one_shot::execution::{Output, Rejection};
 use rhumb_commit::one_shot::operation::Operation;
 use rhumb_core::fields::Change;

@@ -2,7 +2,7 @@
 //! statement's memory each of its calls may take, which is known from the same look at it.
 
 use super::analyze;
-use crate::bounded::{is_growing, share};
+use crate::engine::bounded::{is_growing, share};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::FieldRef;

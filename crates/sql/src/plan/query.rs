@@ -4,12 +4,12 @@ use super::parameters::Parameters;
 use super::resolver::Resolver;
 use super::result::{ResultColumn, RowStream, column_of, rows_of};
 use super::source::TableSource;
-use super::system::{System, is_system_table};
 use super::{Body, Plan, Planning, Running};
-use crate::catalog::TableDescriptor;
 use crate::engine::{Engine, from_datafusion, from_panic, guarded};
 use crate::error::SqlResult;
-use crate::session::Active;
+use crate::pg_catalog::{System, is_system_table};
+use crate::schema::TableDescriptor;
+use crate::txn::Active;
 use crate::types::Datum;
 use datafusion::common::ParamValues;
 use datafusion::common::metadata::ScalarAndMetadata;
@@ -54,7 +54,7 @@ pub async fn names(cx: Planning<'_>, active: &mut Active, statement: &ast::State
     let statement = Statement::Statement(Box::new(statement.clone()));
     let (found, _) = guarded(|| resolve_table_references(&statement, true))?;
     let once = found.iter().any(|name| is_system_table(name.table()));
-    let mut sources = if once { System::load(cx, active, &found).await? } else { System::default() };
+    let mut sources = if once { System::load(cx.engine, cx.facts, active, &found).await? } else { System::default() };
     let mut tables = Vec::new();
     for name in found.iter().filter(|name| !is_system_table(name.table())) {
         let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, name.table()).await?;

@@ -1,9 +1,8 @@
 //! The names that the query engine's planner may meet: the tables of one statement, functions, types.
 
-use super::system::System;
-use crate::bounded;
-use crate::engine::Engine;
+use crate::engine::{Engine, bounded};
 use crate::error::SqlError;
+use crate::pg_catalog::System;
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use datafusion::common::config::ConfigOptions;

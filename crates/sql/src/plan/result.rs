@@ -1,9 +1,9 @@
 //! The rows that a statement returns, page by page.
 
-use crate::bounded::array_lengths;
+use crate::engine::bounded::array_lengths;
 use crate::engine::{from_datafusion, from_panic};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::table::Row;
+use crate::storage::Row;
 use crate::types::{Datum, SqlType, coerce};
 use datafusion::arrow::array::{Array, RecordBatch};
 use datafusion::arrow::datatypes::Field;
@@ -68,7 +68,7 @@ pub enum Effect {
 
 /// The column that a field of the query engine becomes. Types that Rhumb has not are shown as text.
 pub fn column_of(field: &Field) -> ResultColumn {
-    let name = super::names::shown(field.name());
+    let name = crate::parser::names::shown(field.name());
     ResultColumn { name, ty: SqlType::of_field(field).unwrap_or(SqlType::Text) }
 }
 

@@ -2,13 +2,13 @@
 
 use super::evaluate::Compiled;
 use super::expression::{Compiler, Expressions};
-use super::names::{name_items, shown};
 use super::result::{PAGE_BYTES_FULL, ResultColumn, bytes_of, check_bytes};
-use crate::catalog::TableDescriptor;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::fold;
-use crate::table::Row;
+use crate::parser::fold;
+use crate::parser::names::{name_items, shown};
+use crate::schema::TableDescriptor;
+use crate::storage::Row;
 use crate::types::{Datum, coerce};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::Expr;

@@ -6,9 +6,9 @@
 //! - the types that only system tables have become text and numbers;
 //! - text cast to `uuid` is put into its canonical form.
 
-use super::system::OF_SITE;
+use crate::context::Facts;
 use crate::error::{SqlError, SqlResult};
-use crate::session::Facts;
+use crate::pg_catalog::OF_SITE;
 use crate::types::{SqlType, parse_text, to_text};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
@@ -116,7 +116,7 @@ impl Rewriter<'_> {
 impl Rewriter<'_> {
     /// A cast to a type that only the system tables have: names are text here, and numbers of objects just numbers.
     fn catalog_cast(&self, inner: &Expr, name: &ObjectName) -> Option<Expr> {
-        let name = name.0.last()?.as_ident().map(crate::parse::fold)?;
+        let name = name.0.last()?.as_ident().map(crate::parser::fold)?;
         let text = |inner: &Expr| Expr::Cast {
             kind: CastKind::DoubleColon,
             expr: Box::new(inner.clone()),
@@ -148,7 +148,7 @@ fn operator(name: &str) -> Option<BinaryOperator> {
 
 /// The table of the site that a name stands for, such as `rhumb.quotas`, with or without the name of the session's database before it.
 fn of_site(name: &ObjectName, database: &str) -> Option<(&'static str, &'static str)> {
-    let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(crate::parse::fold)).collect();
+    let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(crate::parser::fold)).collect();
     match parts.as_deref()? {
         [qualifiers @ .., schema, table] if schema == "rhumb" && (qualifiers.is_empty() || qualifiers == [database]) => {
             OF_SITE.into_iter().find(|(known, _)| table == known)
@@ -164,7 +164,7 @@ pub fn unqualified(name: &ObjectName, database: &str) -> SqlResult<Ident> {
         [qualifiers @ .., table] if qualifiers.len() < 3 && parts.len() == name.0.len() => (qualifiers, table),
         _ => return Err(SqlError::syntax(format!("improper qualified name (too many dotted names): {name}"))),
     };
-    let names: Vec<String> = qualifiers.iter().map(|ident| crate::parse::fold(ident)).collect();
+    let names: Vec<String> = qualifiers.iter().map(|ident| crate::parser::fold(ident)).collect();
     let known = match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] | ["public"] | ["pg_catalog"] => true,
         [named, "public"] => *named == database,

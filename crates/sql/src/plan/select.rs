@@ -7,14 +7,14 @@ use super::keys::Keys;
 use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::parameters::Parameters;
 use super::returning::{self, Projection, input_of};
-use super::system::is_system_table;
 use super::{Body, Effect, Plan, Planning, Running, analyze};
-use crate::catalog::TableDescriptor;
 use crate::engine::{Engine, from_datafusion};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::fold;
-use crate::session::Active;
-use crate::table::{self, Row};
+use crate::parser::fold;
+use crate::pg_catalog::is_system_table;
+use crate::schema::TableDescriptor;
+use crate::storage::{self, Row};
+use crate::txn::Active;
 use crate::types::{Datum, SqlType, coerce};
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast;
@@ -241,7 +241,7 @@ impl SelectPlan {
             return Ok(Err(CONDITIONAL));
         };
         let rows = limit.and_then(|limit| u32::try_from(limit.saturating_add(offset)).ok());
-        match (table::primary_range(&select.table, &spec)?, rows) {
+        match (storage::primary_range(&select.table, &spec)?, rows) {
             (Some(range), Some(limit @ 1..=SCAN_ROWS_MAX)) if !select.reverse && !range.is_empty() => steps.scan(range, limit),
             _ => return Ok(Err(CONDITIONAL)),
         }

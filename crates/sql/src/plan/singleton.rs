@@ -4,8 +4,9 @@ use super::evaluate::{Compiled, Scope};
 use super::expression::{Expressions, holds_query};
 use super::parameters::Parameters;
 use super::result::{ResultColumn, bytes_of, check_bytes};
-use super::{Body, Effect, Plan, Planning, Running, analyze, names};
+use super::{Body, Effect, Plan, Planning, Running, analyze};
 use crate::error::SqlResult;
+use crate::parser::names;
 use crate::types::{Datum, coerce};
 use datafusion::sql::sqlparser::ast::{self, SelectItem};
 use futures::StreamExt;
@@ -50,7 +51,7 @@ fn items_of(query: &ast::Query) -> Option<Vec<(String, &ast::Expr)>> {
         .projection
         .iter()
         .map(|item| match item {
-            SelectItem::ExprWithAlias { expr, alias } if !holds_query(expr) => Some((names::shown(&crate::parse::fold(alias)), expr)),
+            SelectItem::ExprWithAlias { expr, alias } if !holds_query(expr) => Some((names::shown(&crate::parser::fold(alias)), expr)),
             _ => None,
         })
         .collect()

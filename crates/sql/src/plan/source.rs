@@ -4,12 +4,11 @@
 //! an extension of the task's configuration. So a plan outlives the transaction it was made in.
 
 use super::access::Access;
-use super::evaluate::batch_of;
-use crate::catalog::TableDescriptor;
-use crate::engine::guarded;
+use crate::engine::{batch_of, guarded};
 use crate::error::SqlError;
-use crate::session::TransactionHandle;
-use crate::table::Row;
+use crate::schema::TableDescriptor;
+use crate::storage::Row;
+use crate::txn::TransactionHandle;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};

@@ -6,14 +6,13 @@
 
 use super::evaluate::{Compiled, Scope};
 use super::expression::{Compiler, Expressions};
-use super::names;
 use super::parameters::Parameters;
 use super::result::{ResultColumn, check_columns};
 use super::{Planning, rewrite};
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{TokenCall, fold, token_call};
-use crate::table::Row;
+use crate::parser::{TokenCall, fold, names, token_call};
+use crate::storage::Row;
 use crate::types::{Datum, SqlType, coerce, to_text};
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast::{self, SelectItem, SetExpr};

@@ -10,12 +10,12 @@
 
 use super::prepared::Prepared;
 use super::run::{outcome, writes};
-use super::settings::ReadPreference;
-use super::transaction::TransactionHandle;
 use super::{Open, Outcome, Session, State, as_of};
+use crate::context::ReadPreference;
 use crate::error::{SqlError, SqlResult};
-use crate::parse::StatementKind;
+use crate::parser::StatementKind;
 use crate::plan::{Effect, Plan, RowStream};
+use crate::txn::TransactionHandle;
 use crate::types::Datum;
 use futures::StreamExt;
 use rhumb_commit::transaction::ReadMode;

@@ -7,17 +7,17 @@ mod lines;
 mod tuples;
 
 use super::merged::{Merged, Unmerged};
-use super::settings::ReadPreference;
-use super::transaction::TransactionHandle;
 use super::{Company, Open, Outcome, Session, State};
-use crate::catalog::TableDescriptor;
+use crate::context::ReadPreference;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{CopyFormat, CopyFrom, CopyKind, fold};
+use crate::parser::{CopyFormat, CopyFrom, CopyKind, fold};
 use crate::plan::{Defaults, Steps, unqualified};
-use crate::table::{Batch, OnConflict, Row, insert};
+use crate::schema::TableDescriptor;
+use crate::storage::{Batch, OnConflict, Row, insert};
+use crate::txn::TransactionHandle;
+use crate::types::wire::{Format, read_parameter};
 use crate::types::{coerce, parse_text};
-use crate::wire::value::{Format, read_parameter};
 use bytes::{Bytes, BytesMut};
 use rhumb_commit::one_shot::operation::{OPERATIONS_MAX, Operation, TXN_BYTES_MAX};
 use rhumb_commit::transaction::{Operated, ReadMode};
@@ -151,7 +151,7 @@ impl Session {
             let mut active = handle.lock().await?;
             active.txn.bound_waits(self.longest_wait());
             let name = fold(&unqualified(&copy.table, &self.facts.database)?);
-            let super::Active { txn, catalog, .. } = &mut *active;
+            let crate::txn::Active { txn, catalog, .. } = &mut *active;
             catalog.table(txn.as_mut(), &self.facts.database, &name).await?
         };
         let columns: Vec<usize> = match copy.columns.as_slice() {

@@ -5,9 +5,10 @@
 //! created, a further one may only say the same, and to alter it for one alters it for all. It is no part of the transaction: once the
 //! cluster has decided, it is so, even if the statement fails later.
 
-use crate::catalog::{CatalogView, DatabaseDescriptor, Protocol};
+use crate::catalog::CatalogView;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::keyspaces::Keyspaces;
+use crate::schema::{DatabaseDescriptor, Protocol};
+use crate::txn::Keyspaces;
 use rhumb_commit::transaction::{Transaction, TxnError};
 use rhumb_quad::administration::Administration;
 use rhumb_quad::{Cores, Role};

@@ -2,12 +2,14 @@
 //!
 //! Outside BEGIN the statement is a transaction of its own, run again if another one was in its way.
 
-use super::transaction::{Active, TransactionHandle};
-use super::{Company, Outcome, Session, State, cores, settings};
-use crate::catalog::{ColumnSpec, IndexSpec, KeySpec, PROTOCOLS, ProcedureParameter, ProcedureSpec, Protocol, TableSpec};
+use super::{Company, Outcome, Session, State, cores};
+use crate::catalog::{ColumnSpec, IndexSpec, KeySpec, ProcedureSpec, TableSpec};
+use crate::context::of_database;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{Create, ProcedureDefinition, StatementKind, fold};
+use crate::parser::{Create, ProcedureDefinition, StatementKind, fold};
 use crate::plan::{Planning, check_procedure, delete_all, procedure_name, unqualified};
+use crate::schema::{PROTOCOLS, ProcedureParameter, Protocol};
+use crate::txn::{Active, TransactionHandle};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
 use rhumb_commit::transaction::ReadMode;
@@ -86,7 +88,7 @@ impl Session {
                 cores::alter(&self.engine.keyspaces, &database, value.as_deref()).await
             }
             StatementKind::AlterDatabase { name, setting: Some(setting), value } => {
-                let (setting, value) = settings::of_database(setting, value.as_deref())?;
+                let (setting, value) = of_database(setting, value.as_deref())?;
                 let change = |settings: &mut BTreeMap<String, String>| {
                     match value {
                         Some(value) => settings.insert(setting.into(), value),

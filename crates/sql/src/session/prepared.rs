@@ -2,7 +2,7 @@
 
 use super::outcome::Described;
 use crate::error::{SqlError, SqlResult};
-use crate::parse::{self, Statement};
+use crate::parser::{self, Statement};
 use crate::plan::{Plan, TokensPlan};
 use crate::types::SqlType;
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ impl Texts {
             *used = self.clock;
             return Ok(statements.clone());
         }
-        let statements: Statements = parse::parse(sql)?.into_iter().map(|statement| Prepared::new(statement, Vec::new())).collect();
+        let statements: Statements = parser::parse(sql)?.into_iter().map(|statement| Prepared::new(statement, Vec::new())).collect();
         if sql.len() <= TEXT_BYTES_MAX {
             while self.entries.len() >= TEXTS_MAX || self.bytes + sql.len() > TEXTS_BYTES_MAX {
                 let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used).map(|(text, _)| text.clone());

@@ -9,7 +9,7 @@ use super::prepared::Prepared;
 use super::run::{buffered, check_parameters};
 use super::{Outcome, Session, State, Tag};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{QuotaCommand, StatementKind};
+use crate::parser::{QuotaCommand, StatementKind};
 use crate::plan::{Planning, TokensPlan};
 use crate::quota;
 use crate::types::Datum;

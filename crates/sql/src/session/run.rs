@@ -2,12 +2,12 @@
 
 use super::autocommit::may_depend_on_rows;
 use super::prepared::Prepared;
-use super::transaction::TransactionHandle;
 use super::{Company, Described, Open, Outcome, Session, State, Tag};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::StatementKind;
+use crate::parser::StatementKind;
 use crate::plan::{Effect, Gathered, Plan, Planning, RowStream, Running};
-use crate::table::Row;
+use crate::storage::Row;
+use crate::txn::TransactionHandle;
 use crate::types::{Datum, SqlType};
 use futures::StreamExt;
 use rhumb_commit::transaction::ReadMode;

@@ -5,7 +5,7 @@ use super::{Outcome, Session, State, Tag};
 use crate::error::SqlResult;
 use crate::plan::ResultColumn;
 use crate::quota;
-use crate::table::Row;
+use crate::storage::Row;
 use crate::types::{Datum, SqlType};
 use rhumb_commit::transaction::RegionStatus;
 use std::sync::Arc;

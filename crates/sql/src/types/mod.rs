@@ -30,6 +30,7 @@ mod parse;
 mod plain;
 mod sql_type;
 mod text;
+pub(crate) mod wire;
 
 pub use coerce::{cast, coerce};
 pub use implicit::converts;

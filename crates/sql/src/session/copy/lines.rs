@@ -1,7 +1,7 @@
 //! The data of a COPY cut into lines, and lines into fields.
 
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{CopyFormat, CopyKind};
+use crate::parser::{CopyFormat, CopyKind};
 use bytes::{Buf, BytesMut};
 
 /// The longest line, in bytes.
