@@ -4,7 +4,7 @@ use crate::context::Gateways;
 use crate::context::environment::Environment;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult};
-use crate::plan::{ResultColumn, RowStream};
+use crate::executor::{ResultColumn, RowStream};
 use crate::session::{Company, Outcome, Session, Status};
 use crate::types::to_text;
 use rhumb_core::{SiteId, Timestamp};

@@ -3,7 +3,7 @@
 //! ```text
 //!   server → wire → session → parser
 //!                      │
-//!                      ├────→ plan → storage, catalog → a transaction of the gateway
+//!                      ├────→ planner → executor → storage, catalog → a transaction of the gateway
 //!                      └────→ quota → the quotas of the cluster
 //! ```
 
@@ -12,11 +12,12 @@ mod context;
 pub mod embedded;
 mod engine;
 pub mod error;
+mod executor;
 #[cfg(feature = "testing")]
 pub mod fuzzing;
 pub mod parser;
 mod pg_catalog;
-mod plan;
+mod planner;
 pub mod planted;
 mod quota;
 pub mod schema;

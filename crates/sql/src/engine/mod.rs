@@ -1,5 +1,6 @@
 //! What the sessions of one site share: the key spaces of the protocols, the quotas, the query engine's functions and rules.
 
+pub mod analyze;
 mod batch;
 pub mod bounded;
 mod error;

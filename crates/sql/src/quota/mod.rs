@@ -3,6 +3,8 @@
 mod definition;
 mod listing;
 mod refusal;
+mod tokens;
 
 pub use definition::{limit, name, spec};
 pub use listing::{COLUMNS, row};
+pub use tokens::{ARGUMENTS, Call, Item, TokensPlan};

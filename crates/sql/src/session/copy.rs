@@ -11,8 +11,9 @@ use super::{Company, Open, Outcome, Session, State};
 use crate::context::ReadPreference;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::executor::{Defaults, Steps};
 use crate::parser::{CopyFormat, CopyFrom, CopyKind, fold};
-use crate::plan::{Defaults, Steps, unqualified};
+use crate::planner::{defaults, unqualified};
 use crate::schema::TableDescriptor;
 use crate::storage::{Batch, OnConflict, Row, insert};
 use crate::txn::TransactionHandle;
@@ -165,7 +166,7 @@ impl Session {
         if let Some(&twice) = columns.iter().find(|column| !named.insert(**column)) {
             return Err(SqlError::duplicate_column(&table.columns[twice].name));
         }
-        let defaults = Defaults::of(&self.engine, &self.facts, &table, &columns)?;
+        let defaults = defaults(&self.engine, &self.facts, &table, &columns)?;
         let sink = if travels { Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 } } else { Sink::Batch(Batch::default()) };
         Ok(Outcome::Copy(Box::new(CopyIn {
             handle,

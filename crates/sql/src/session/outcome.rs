@@ -1,7 +1,7 @@
 //! What the client is told of a statement.
 
 use super::copy::CopyIn;
-use crate::plan::{ResultColumn, RowStream};
+use crate::executor::{ResultColumn, RowStream};
 use crate::types::SqlType;
 use std::sync::Arc;
 

@@ -2,8 +2,9 @@
 
 use super::outcome::Described;
 use crate::error::{SqlError, SqlResult};
+use crate::executor::Plan;
 use crate::parser::{self, Statement};
-use crate::plan::{Plan, TokensPlan};
+use crate::quota::TokensPlan;
 use crate::types::SqlType;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

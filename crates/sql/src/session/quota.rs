@@ -10,8 +10,9 @@ use super::run::{buffered, check_parameters};
 use super::{Outcome, Session, State, Tag};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::{QuotaCommand, StatementKind};
-use crate::plan::{Planning, TokensPlan};
+use crate::planner::{Planning, plan_tokens};
 use crate::quota;
+use crate::quota::TokensPlan;
 use crate::types::Datum;
 use datafusion::sql::sqlparser::ast;
 use rhumb_quota::operation::{Action, Operation};
@@ -48,7 +49,7 @@ impl Session {
     /// The plan of a SELECT of acquire() and release().
     pub(super) fn plan_tokens(&self, prepared: &Prepared, query: &ast::Query) -> SqlResult<Arc<TokensPlan>> {
         let cx = Planning { engine: &self.engine, facts: &self.facts, hints: &prepared.hints };
-        prepared.tokens(|| TokensPlan::make(cx, query))
+        prepared.tokens(|| plan_tokens(cx, query))
     }
 
     /// A SELECT of acquire() and release(): the calls one after another, from left to right, up to the first that is refused.

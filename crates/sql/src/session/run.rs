@@ -4,8 +4,9 @@ use super::autocommit::may_depend_on_rows;
 use super::prepared::Prepared;
 use super::{Company, Described, Open, Outcome, Session, State, Tag};
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::executor::{Effect, Gathered, Plan, RowStream, Running};
 use crate::parser::StatementKind;
-use crate::plan::{Effect, Gathered, Plan, Planning, RowStream, Running};
+use crate::planner::{self, Planning};
 use crate::storage::Row;
 use crate::txn::TransactionHandle;
 use crate::types::{Datum, SqlType};
@@ -133,13 +134,13 @@ impl Session {
             return prepared.check_told(&plan).map(|()| plan);
         }
         let cx = Planning { engine: &self.engine, facts: &self.facts, hints: &prepared.hints };
-        let mut made = Plan::make(cx, &mut active, &prepared.statement.kind).await;
+        let mut made = planner::plan(cx, &mut active, &prepared.statement.kind).await;
         if let Err(error) = &made
             && error.state().code().starts_with("42")
             && active.catalog.may_be_stale()
         {
             active.catalog.invalidate();
-            made = Plan::make(cx, &mut active, &prepared.statement.kind).await;
+            made = planner::plan(cx, &mut active, &prepared.statement.kind).await;
         }
         let plan = Arc::new(made?);
         prepared.set_plan(Some(plan.clone()));

@@ -3,7 +3,7 @@
 use super::run::buffered;
 use super::{Outcome, Session, State, Tag};
 use crate::error::SqlResult;
-use crate::plan::ResultColumn;
+use crate::executor::ResultColumn;
 use crate::quota;
 use crate::storage::Row;
 use crate::types::{Datum, SqlType};

@@ -10,7 +10,7 @@ use super::frame::{FrameError, FrameReader};
 use super::request::Request;
 use crate::context::Timeout;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::plan::{ResultColumn, RowStream};
+use crate::executor::{ResultColumn, RowStream};
 use crate::session::{Company, CopyIn, Outcome, Prepared, Session, Status, Tag};
 use crate::storage::Row;
 use crate::types::wire::{Format, put_field};

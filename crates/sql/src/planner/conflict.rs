@@ -1,25 +1,16 @@
 //! ON CONFLICT: which key it is about, and what DO UPDATE makes of the row in the way.
 
-use super::Running;
-use super::access::index_id;
-use super::assignment::{self, Assignments};
-use super::evaluate::Compiled;
+use super::assignment;
 use super::expression::{Compiler, Expressions};
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::executor::access::index_id;
+use crate::executor::conflict::Update;
 use crate::parser::fold;
 use crate::schema::{Index, IndexId, TableDescriptor};
-use crate::storage::{OnConflict, Row};
-use crate::types::Datum;
+use crate::storage::OnConflict;
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast;
 use std::collections::HashSet;
-
-/// DO UPDATE: expressions over the existing row, the row proposed (`excluded`) and the parameters.
-#[derive(Debug)]
-pub struct Update {
-    assignments: Assignments,
-    filter: Option<Compiled>,
-}
 
 /// A DO UPDATE whose parameters have no types yet.
 pub struct Planned {
@@ -41,7 +32,7 @@ impl Planned {
     /// Compiles it.
     pub fn compile(self, compiler: &Compiler<'_>) -> SqlResult<Update> {
         let filter = self.filter.map(|filter| compiler.compile(filter)).transpose()?;
-        Ok(Update { assignments: Assignments::compile(self.assignments, compiler)?, filter })
+        Ok(Update { assignments: assignment::compile(self.assignments, compiler)?, filter })
     }
 }
 
@@ -85,40 +76,5 @@ fn conflict_key(table: &TableDescriptor, target: &ast::ConflictTarget) -> SqlRes
                 .map(|(index, ..)| index_id(index))
                 .ok_or_else(|| SqlError::new(SqlState::InvalidColumnReference, message))
         }
-    }
-}
-
-impl Update {
-    /// The position of a proposed row with the existing row in its way and what that becomes.
-    pub fn changes(
-        &self,
-        cx: Running<'_>,
-        table: &TableDescriptor,
-        proposed: &[Row],
-        conflicts: Vec<(usize, Row)>,
-    ) -> SqlResult<Vec<(usize, (Row, Row))>> {
-        let width = table.columns.len();
-        let (mut positions, mut existing): (Vec<usize>, Vec<Row>) = conflicts.into_iter().unzip();
-        if let Some(filter) = &self.filter {
-            let input = |row: usize, input: usize| input_of(&existing[row], &proposed[positions[row]], cx.parameters, width, input);
-            let kept = filter.select(cx.engine, existing.len(), input)?;
-            let mut flags = kept.iter();
-            positions.retain(|_| flags.next() == Some(&true));
-            let mut flags = kept.iter();
-            existing.retain(|_| flags.next() == Some(&true));
-        }
-        let input = |row: usize, input: usize| input_of(&existing[row], &proposed[positions[row]], cx.parameters, width, input);
-        let new = self.assignments.apply(cx.engine, table, &existing, input)?;
-        Ok(positions.iter().copied().zip(existing.iter().cloned().zip(new)).collect())
-    }
-}
-
-fn input_of<'a>(existing: &'a Row, proposed: &'a Row, parameters: &'a [Datum], width: usize, input: usize) -> &'a Datum {
-    if input < width {
-        &existing[input]
-    } else if input < 2 * width {
-        &proposed[input - width]
-    } else {
-        &parameters[input - 2 * width]
     }
 }

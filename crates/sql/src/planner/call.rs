@@ -1,46 +1,27 @@
 //! CALL of a procedure: what it is given, and its statements, each planned as it would be alone.
 //!
-//! The statements share one transaction. Where the commit carries out [operations](super::operations), all of them travel together: the
+//! The statements share one transaction. Where the commit carries out [operations](crate::executor::operations), all of them travel together: the
 //! call is a one-shot transaction then, or it is refused. What they would show nobody sees.
 
-use super::evaluate::{Compiled, Scope};
 use super::expression::Expressions;
-use super::operations::Unfit;
-use super::parameters::{Parameters, unbounded};
-use super::{Body, Effect, Plan, Planning, Running, arguments, rewrite};
+use super::parameters::Parameters;
+use super::{Planning, arguments, rewrite};
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::executor::call::{CallPlan, Statement, unfit_statement};
+use crate::executor::evaluate::{Compiled, Scope};
+use crate::executor::{Body, Plan};
 use crate::parser::{self, StatementKind};
 use crate::schema::{ProcedureDescriptor, signature};
 use crate::txn::Active;
-use crate::types::{Datum, SqlType, coerce, converts};
+use crate::types::{SqlType, converts};
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, ObjectName, Value};
-use futures::StreamExt;
-use rhumb_commit::transaction::ReadMode;
 use std::sync::Arc;
-
-/// A CALL.
-#[derive(Debug)]
-pub struct CallPlan {
-    procedure: Arc<ProcedureDescriptor>,
-    /// What each parameter is given.
-    given: Vec<Compiled>,
-    statements: Vec<Statement>,
-}
-
-/// A statement of a procedure.
-#[derive(Debug)]
-struct Statement {
-    name: &'static str,
-    /// True if it is to lock the rows that it reads.
-    locks: bool,
-    plan: Arc<Plan>,
-}
 
 /// Plans a CALL. Errors 42883; what its statements are refused for, should their tables be others than they were made for.
 pub async fn plan(cx: Planning<'_>, active: &mut Active, name: &ObjectName, given: &[SqlExpr]) -> SqlResult<Plan> {
     let name = arguments::procedure_name(name, &cx.facts.database)?;
     let procedure = active.catalog.procedure(active.txn.as_mut(), &cx.facts.database, &name).await?;
-    let wanted: Vec<SqlType> = procedure.iter().flat_map(|procedure| procedure.types()).map(unbounded).collect();
+    let wanted: Vec<SqlType> = procedure.iter().flat_map(|procedure| procedure.types()).map(SqlType::unbounded).collect();
     let (parameters, given) = plan_given(cx, &name, procedure.is_some().then_some(&wanted), given)?;
     let procedure = procedure.expect("else what it is given does not fit");
     let statements = plan_body(cx, active, &procedure).await?;
@@ -63,12 +44,12 @@ pub async fn check(cx: Planning<'_>, active: &mut Active, procedure: &ProcedureD
 }
 
 async fn plan_body(cx: Planning<'_>, active: &mut Active, procedure: &ProcedureDescriptor) -> SqlResult<Vec<Statement>> {
-    let hints: Vec<Option<SqlType>> = procedure.types().map(|ty| Some(unbounded(ty))).collect();
+    let hints: Vec<Option<SqlType>> = procedure.types().map(|ty| Some(ty.unbounded())).collect();
     let cx = Planning { hints: &hints, ..cx };
     let mut statements = Vec::new();
     for kind in parser::body(&procedure.body)? {
         let bound = arguments::bind(cx, active, procedure, &kind).await?;
-        let plan = Box::pin(Plan::make(cx, active, &bound)).await.map_err(SqlError::without_position)?;
+        let plan = Box::pin(super::plan(cx, active, &bound)).await.map_err(SqlError::without_position)?;
         if plan.parameters.len() > hints.len() {
             return Err(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter ${}", hints.len() + 1)));
         }
@@ -107,61 +88,4 @@ fn plan_given(cx: Planning<'_>, name: &str, wanted: Option<&Vec<SqlType>>, given
     }
     let given = planned.into_iter().map(|expr| compiler.compile(expr)).collect::<SqlResult<_>>()?;
     Ok((compiler.parameters, given))
-}
-
-/// The error of a statement that cannot travel.
-fn unfit_statement(procedure: &ProcedureDescriptor, position: usize, name: &str, unfit: Unfit) -> SqlError {
-    let number = position + 1;
-    SqlError::unsupported(format!(
-        "statement {number} ({name}) of procedure \"{}\" cannot be part of a one-shot transaction",
-        procedure.name
-    ))
-    .with_detail(format!("In a database of protocol \"catenae\" a procedure is one, and here {unfit}."))
-    .with_hint("Run statements that must read first between BEGIN and COMMIT.")
-}
-
-impl CallPlan {
-    /// True if the transaction sees the procedure that the plan was made for.
-    pub async fn is_current(&self, active: &mut Active, database: &str) -> bool {
-        let found = active.catalog.procedure(active.txn.as_mut(), database, &self.procedure.name).await;
-        found.is_ok_and(|found| found.is_some_and(|found| Arc::ptr_eq(&found, &self.procedure) || found == self.procedure))
-    }
-
-    /// The statements.
-    pub fn statements(&self) -> impl Iterator<Item = &Arc<Plan>> {
-        self.statements.iter().map(|statement| &statement.plan)
-    }
-
-    /// The error of the statement at `position`, which cannot travel.
-    pub fn unfit(&self, position: usize, unfit: Unfit) -> SqlError {
-        unfit_statement(&self.procedure, position, self.statements[position].name, unfit)
-    }
-
-    /// What the parameters of the statements are, given those of the CALL.
-    pub fn given(&self, cx: Running<'_>) -> SqlResult<Vec<Datum>> {
-        let values = self.given.iter().zip(self.procedure.types()).map(|(expr, ty)| {
-            let value = expr.evaluate(cx.engine, 1, |_, input| &cx.parameters[input])?.pop().expect("one value for one row");
-            coerce(&unbounded(ty), value)
-        });
-        values.collect()
-    }
-
-    /// Runs the statements one after the other.
-    pub async fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
-        let given = self.given(cx)?;
-        for Statement { locks, plan, .. } in &self.statements {
-            let mode = cx.handle.lock().await?.txn.mode();
-            let locks = *locks && mode.is_optimistic();
-            if locks {
-                cx.handle.lock().await?.txn.set_mode(ReadMode::Locking)?;
-            }
-            if let Effect::Rows(mut rows) = Box::pin(plan.run(Running { parameters: &given, ..cx })).await? {
-                while rows.next().await.transpose()?.is_some() {}
-            }
-            if locks {
-                cx.handle.lock().await?.txn.set_mode(mode)?;
-            }
-        }
-        Ok(Effect::Written { count: 0, returning: Vec::new() })
-    }
 }

@@ -2,11 +2,11 @@
 //! then compiled together.
 
 use super::Planning;
-use super::evaluate::{Compiled, Scope};
 use super::parameters::{Parameters, require_scalar};
 use super::resolver::Resolver;
 use crate::engine::guarded;
 use crate::error::{SqlError, SqlResult};
+use crate::executor::evaluate::{Compiled, Scope};
 use crate::pg_catalog::System;
 use crate::types::{Datum, SqlType, parse_text};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -85,7 +85,7 @@ impl Compiler<'_> {
     pub fn type_of(&self, expr: &Expr) -> SqlResult<SqlType> {
         use datafusion::logical_expr::ExprSchemable;
         let schema = self.scope.schema()?;
-        let expr = super::evaluate::placeholders_to_columns(expr.clone())?;
+        let expr = crate::executor::evaluate::placeholders_to_columns(expr.clone())?;
         let (_, field) = guarded(|| expr.to_field(&schema))?;
         Ok(SqlType::of_field(&field).unwrap_or(SqlType::Text))
     }

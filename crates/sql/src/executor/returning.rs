@@ -1,107 +1,29 @@
-//! Select lists over the columns of one table: of a SELECT on the fast path, and of RETURNING.
+//! Select lists over the columns of one table as they are evaluated: of a SELECT on the fast path, and of RETURNING.
 
 use super::evaluate::Compiled;
-use super::expression::{Compiler, Expressions};
 use super::result::{PAGE_BYTES_FULL, ResultColumn, bytes_of, check_bytes};
 use crate::engine::Engine;
-use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parser::fold;
-use crate::parser::names::{name_items, shown};
-use crate::schema::TableDescriptor;
+use crate::error::{SqlResult, SqlState};
 use crate::storage::Row;
 use crate::types::{Datum, coerce};
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::Expr;
-use datafusion::sql::sqlparser::ast::{self, SelectItem, SelectItemQualifiedWildcardKind};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-
-/// A select list, planned.
-pub struct Planned(Vec<(String, Item)>);
-
-enum Item {
-    Column(usize),
-    Expr(Expr),
-}
 
 /// A select list, ready to be evaluated.
 #[derive(Debug)]
 pub struct Projection {
     /// The columns of its rows.
     pub columns: Arc<[ResultColumn]>,
-    items: Vec<Body>,
+    /// What makes their values.
+    pub items: Vec<Body>,
 }
 
+/// An item of a select list.
 #[derive(Debug)]
-enum Body {
+pub enum Body {
     Column(usize),
     /// With the bytes of the constants in it.
     Expr(Compiled, u64),
-}
-
-/// Plans a select list over `table`, which the statement calls `name`.
-pub fn plan(expressions: &mut Expressions<'_>, table: &TableDescriptor, name: &str, mut items: Vec<SelectItem>) -> SqlResult<Planned> {
-    name_items(&mut items);
-    let mut planned = Vec::new();
-    for item in &items {
-        match item {
-            SelectItem::Wildcard(_) => planned.extend(all(table)),
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(qualifier), _) => {
-                let is_table = qualifier.0.last().and_then(ast::ObjectNamePart::as_ident).is_some_and(|ident| fold(ident) == name);
-                if !is_table {
-                    return Err(SqlError::undefined_table(&qualifier.to_string()));
-                }
-                planned.extend(all(table));
-            }
-            SelectItem::UnnamedExpr(expr) => planned.push(one(expressions, table, expr, column_name(expr))?),
-            SelectItem::ExprWithAlias { expr, alias } => {
-                let name = shown(&fold(alias));
-                planned.push(one(expressions, table, expr, name)?);
-            }
-            other => return Err(SqlError::unsupported(format!("{other} is not supported here"))),
-        }
-    }
-    Ok(Planned(planned))
-}
-
-fn all(table: &TableDescriptor) -> impl Iterator<Item = (String, Item)> + '_ {
-    table.visible_columns().map(|position| (table.columns[position].name.clone(), Item::Column(position)))
-}
-
-fn column_name(expr: &ast::Expr) -> String {
-    match expr {
-        ast::Expr::Identifier(ident) => fold(ident),
-        ast::Expr::CompoundIdentifier(idents) => idents.last().map(fold).unwrap_or_default(),
-        _ => "?column?".into(),
-    }
-}
-
-fn one(expressions: &mut Expressions<'_>, table: &TableDescriptor, expr: &ast::Expr, name: String) -> SqlResult<(String, Item)> {
-    let expr = expressions.plan(expr, None, "a select list")?;
-    let column = match &expr {
-        Expr::Column(column) => table.column(&column.name),
-        _ => None,
-    };
-    Ok((name, column.map_or(Item::Expr(expr), Item::Column)))
-}
-
-impl Planned {
-    /// Compiles it.
-    pub fn compile(self, compiler: &Compiler<'_>, table: &TableDescriptor) -> SqlResult<Projection> {
-        let (mut columns, mut items) = (Vec::new(), Vec::new());
-        for (name, item) in self.0 {
-            let (ty, body) = match item {
-                Item::Column(position) => (table.columns[position].ty, Body::Column(position)),
-                Item::Expr(expr) => {
-                    let constants = bytes_of_constants(&expr);
-                    (compiler.type_of(&expr)?, Body::Expr(compiler.compile(expr)?, constants))
-                }
-            };
-            columns.push(ResultColumn { name, ty });
-            items.push(body);
-        }
-        Ok(Projection { columns: columns.into(), items })
-    }
 }
 
 impl Projection {
@@ -170,17 +92,6 @@ impl Projection {
         }
         Ok(results)
     }
-}
-
-/// The bytes of all constants in an expression.
-fn bytes_of_constants(expr: &Expr) -> u64 {
-    let mut bytes = 0;
-    let count = |expr: &Expr| {
-        bytes += if let Expr::Literal(value, _) = expr { bytes_of(value) } else { 0 };
-        Ok(TreeNodeRecursion::Continue)
-    };
-    expr.apply(count).expect("counting does not fail");
-    bytes
 }
 
 /// The value of an input of a scope that is a table's columns, then the parameters.

@@ -1,7 +1,7 @@
 //! The types of a statement's parameters: what the client says, else what the column they meet says, else text. And how much of the
 //! statement's memory each of its calls may take, which is known from the same look at it.
 
-use super::analyze;
+use crate::engine::analyze;
 use crate::engine::bounded::{is_growing, share};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::SqlType;
@@ -34,21 +34,21 @@ impl Parameters {
         let mut types = hints.to_vec();
         types.resize(counter.count, None);
         let mut parameters = Parameters { types, growing: counter.growing };
-        counter.casts.iter().for_each(|(id, ty)| parameters.set(id, unbounded(*ty)));
+        counter.casts.iter().for_each(|(id, ty)| parameters.set(id, ty.unbounded()));
         Ok(parameters)
     }
 
     /// Learns types from the places where parameters stand in a planned expression; `expected` is the type of the whole.
     pub fn learn(&mut self, expr: &Expr, expected: Option<&SqlType>) {
         if let (Expr::Placeholder(placeholder), Some(ty)) = (expr, expected) {
-            self.set(&placeholder.id, unbounded(*ty));
+            self.set(&placeholder.id, ty.unbounded());
         }
         // Walking an expression in memory cannot fail.
         let _ = expr.apply(|expr| {
             if let Expr::Placeholder(Placeholder { id, field: Some(field) }) = expr
                 && let Some(ty) = SqlType::of_field(field)
             {
-                self.set(id, unbounded(ty));
+                self.set(id, ty.unbounded());
             }
             Ok(TreeNodeRecursion::Continue)
         });
@@ -57,7 +57,7 @@ impl Parameters {
     /// Learns the type of parameter `id` from a field it is compared with.
     pub fn learn_field(&mut self, id: &str, field: &FieldRef) {
         if let Some(ty) = SqlType::of_field(field) {
-            self.set(id, unbounded(ty));
+            self.set(id, ty.unbounded());
         }
     }
 
@@ -89,15 +89,6 @@ impl Parameters {
     /// The types at last: text where nothing is known.
     pub fn finish(self) -> Vec<SqlType> {
         self.types.into_iter().map(|ty| ty.unwrap_or(SqlType::Text)).collect()
-    }
-}
-
-/// A parameter that meets a column has its type, but not its length or digits: these are checked where it is stored.
-pub fn unbounded(ty: SqlType) -> SqlType {
-    match ty {
-        SqlType::Numeric(_) => SqlType::Numeric(None),
-        SqlType::Varchar(_) | SqlType::Char(_) => SqlType::Text,
-        other => other,
     }
 }
 

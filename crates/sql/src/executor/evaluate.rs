@@ -3,7 +3,7 @@
 //! An expression is planned once, with the columns of its [`Scope`] and the statement's parameters (`$1` …) as its inputs,
 //! and then evaluated on as many rows as needed. The semantics are the query engine's, the same as in any other query.
 
-use super::analyze;
+use crate::engine::analyze;
 use crate::engine::{Engine, batch_of, guarded};
 use crate::error::{SqlError, SqlResult};
 use crate::types::{Datum, SqlType};

@@ -224,7 +224,7 @@ fn column_of(table: &TableDescriptor, expr: &Expr) -> Option<usize> {
 }
 
 fn is_constant(expr: &Expr) -> bool {
-    !expr.any_column_refs() && super::analyze::is_immutable(expr)
+    !expr.any_column_refs() && crate::engine::analyze::is_immutable(expr)
 }
 
 /// The type in which a column is compared: text of any length is text.

@@ -1,20 +1,17 @@
 //! SELECT of expressions without a table: one row. Clients send `SELECT 1` to learn whether the server is there.
 
-use super::evaluate::{Compiled, Scope};
+use super::Planning;
 use super::expression::{Expressions, holds_query};
 use super::parameters::Parameters;
-use super::result::{ResultColumn, bytes_of, check_bytes};
-use super::{Body, Effect, Plan, Planning, Running, analyze};
+use crate::engine::analyze;
 use crate::error::SqlResult;
+use crate::executor::evaluate::Scope;
+use crate::executor::result::ResultColumn;
+use crate::executor::singleton::SingletonPlan;
+use crate::executor::{Body, Plan};
 use crate::parser::names;
-use crate::types::{Datum, coerce};
 use datafusion::sql::sqlparser::ast::{self, SelectItem};
-use futures::StreamExt;
 use std::sync::Arc;
-
-/// The expressions of the row.
-#[derive(Debug)]
-pub struct SingletonPlan(Vec<(Compiled, ResultColumn)>);
 
 /// Plans a query here, or says `None`: it is another one.
 pub fn plan(cx: Planning<'_>, query: &ast::Query) -> SqlResult<Option<Plan>> {
@@ -55,23 +52,4 @@ fn items_of(query: &ast::Query) -> Option<Vec<(String, &ast::Expr)>> {
             _ => None,
         })
         .collect()
-}
-
-impl SingletonPlan {
-    /// Runs it.
-    pub fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
-        let mut bytes = 0;
-        let row: SqlResult<Vec<Datum>> = self
-            .0
-            .iter()
-            .map(|(expr, column)| {
-                let value = expr.evaluate(cx.engine, 1, |_, input| &cx.parameters[input])?.pop().expect("one value for one row");
-                bytes += bytes_of(&value);
-                check_bytes(bytes)?;
-                if value.data_type() == column.ty.arrow() { Ok(value) } else { coerce(&column.ty, value) }
-            })
-            .collect();
-        let page = vec![row?];
-        Ok(Effect::Rows(futures::stream::once(std::future::ready(Ok(page))).boxed()))
-    }
 }
