@@ -27,6 +27,10 @@ macro_rules! sql_states {
                     $(SqlState::$name => $code,)*
                 }
             }
+
+            fn is_of_class(self, class: &str) -> bool {
+                self.code().starts_with(class)
+            }
         }
     };
 }
@@ -245,6 +249,16 @@ impl SqlError {
     /// True if nothing was committed and the same transaction, run again, may succeed.
     pub fn is_retryable(&self) -> bool {
         self.state() == SqlState::SerializationFailure
+    }
+
+    /// True if other rows might not have led to it: violated constraints and values that do not fit.
+    pub fn may_depend_on_rows(&self) -> bool {
+        self.state().is_of_class("22") || self.state().is_of_class("23")
+    }
+
+    /// True if other tables, or other columns, might not have led to it.
+    pub fn may_depend_on_tables(&self) -> bool {
+        self.state().is_of_class("42")
     }
 }
 

@@ -46,6 +46,13 @@ struct Used {
     of_majority: bool,
 }
 
+impl Catalog {
+    /// The catalog as one transaction uses it: begin one view with each transaction.
+    pub fn view(self: &Arc<Catalog>) -> CatalogView {
+        CatalogView::new(self.clone())
+    }
+}
+
 impl CatalogView {
     pub(super) fn new(catalog: Arc<Catalog>) -> CatalogView {
         CatalogView { catalog, database: None, used: BTreeMap::new(), changed: BTreeMap::new(), asks_nearby: false, nearby: Vec::new() }

@@ -1,9 +1,6 @@
 //! What functions like `current_user` and `version()` answer.
 
-use super::settings::Settings;
-
-/// The version of PostgreSQL whose behaviour clients may expect.
-pub const SERVER_VERSION: &str = "15.0";
+use super::settings::{SERVER_VERSION, Settings};
 
 /// What a session says about itself.
 #[derive(Clone, Debug, Default)]

@@ -20,6 +20,8 @@ pub enum ReadPreference {
     Locking,
 }
 
+/// The version of PostgreSQL whose behaviour clients may expect.
+pub const SERVER_VERSION: &str = "15.0";
 /// The name of the setting of [`ReadPreference`].
 pub const READ_MODE: &str = "rhumb.read_mode";
 /// The name of the setting of [`CommitOptions::two_rounds`].
@@ -76,7 +78,7 @@ const SETTINGS: &[Known] = &[
     known(READ_MODE, "default", false, Rule::OneOf(&["default", "optimistic", "active", "locking"])),
     known("search_path", "\"$user\", public", false, Rule::Free),
     known("server_encoding", "UTF8", true, Rule::ReadOnly),
-    known("server_version", super::facts::SERVER_VERSION, true, Rule::ReadOnly),
+    known("server_version", SERVER_VERSION, true, Rule::ReadOnly),
     known("server_version_num", "150000", false, Rule::ReadOnly),
     known("session_authorization", "", true, Rule::ReadOnly),
     known("standard_conforming_strings", "on", true, Rule::OneOf(&["on"])),

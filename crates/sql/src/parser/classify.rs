@@ -1,5 +1,6 @@
 //! From sqlparser's tree of a statement to [`StatementKind`]; what Rhumb does not do is refused here, by name.
 
+use super::fold;
 use super::statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, StatementKind, Transaction};
 use super::{begins_with, tokens};
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -59,11 +60,6 @@ pub fn alter_database(name: String, kind: StatementKind) -> SqlResult<StatementK
         StatementKind::Reset(setting) => Ok(StatementKind::AlterDatabase { name, setting, value: None }),
         _ => Err(SqlError::syntax("ALTER DATABASE takes SET and RESET of a setting only")),
     }
-}
-
-/// A name as PostgreSQL folds it: lower case unless it is quoted.
-pub fn fold(ident: &ast::Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }
 
 /// What `statement` is to the session.

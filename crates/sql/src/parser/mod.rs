@@ -7,6 +7,7 @@
 
 mod classify;
 mod error;
+mod ident;
 pub(crate) mod names;
 mod nesting;
 mod procedure;
@@ -15,10 +16,12 @@ mod relations;
 mod statement;
 mod tokens;
 
-pub use classify::fold;
-pub use procedure::{ProcedureDefinition, body};
-pub use quota::{QuotaCommand, QuotaDefinition};
-pub use statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, Statement, StatementKind, Transaction};
+pub use ident::fold;
+pub use procedure::body;
+pub use statement::{
+    AccessMode, CopyFormat, CopyFrom, CopyKind, Create, ProcedureDefinition, QuotaCommand, QuotaDefinition, Statement, StatementKind,
+    Transaction,
+};
 pub use tokens::{TokenCall, token_call};
 
 use crate::error::{SqlError, SqlResult};

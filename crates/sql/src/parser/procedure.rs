@@ -7,26 +7,13 @@
 //! sqlparser knows neither form of the body. The second holds semicolons that end no statement, so it has a say where statements are
 //! separated. A body is kept as the text that it was; what its statements may be is said here too.
 
-use super::statement::{Create, StatementKind};
+use super::statement::{Create, ProcedureDefinition, StatementKind};
 use super::{error, fold, is_word, parse};
 use crate::error::{SqlError, SqlResult, SqlState};
-use datafusion::sql::sqlparser::ast::{DataType, ObjectName};
+use datafusion::sql::sqlparser::ast::DataType;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
-
-/// What CREATE PROCEDURE says.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProcedureDefinition {
-    /// True if it may take the place of another.
-    pub or_replace: bool,
-    /// Its name.
-    pub name: ObjectName,
-    /// Its parameters: their names, folded, and types.
-    pub parameters: Vec<(String, DataType)>,
-    /// The text of its statements.
-    pub body: String,
-}
 
 /// The tokens of each statement of a text, without the semicolons between them.
 pub fn split(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]> {

@@ -7,51 +7,11 @@
 //! ```
 //! Here they are only taken apart; whether a name, a number or a choice may be is for who runs them to say.
 
-use super::statement::StatementKind;
+use super::statement::{QuotaCommand, QuotaDefinition, StatementKind};
 use super::{fold, is_word};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
-
-/// A statement about one quota.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum QuotaCommand {
-    /// CREATE QUOTA.
-    Create(QuotaDefinition),
-    /// ALTER QUOTA … LIMIT.
-    SetLimit {
-        /// Its name.
-        name: String,
-        /// The new limit, as it was written.
-        limit: String,
-    },
-    /// DROP QUOTA.
-    Drop {
-        /// Its name.
-        name: String,
-        /// True if it does not matter whether it exists.
-        if_exists: bool,
-    },
-}
-
-/// What CREATE QUOTA says, as it was written but for the case of names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QuotaDefinition {
-    /// Its name.
-    pub name: String,
-    /// True if it may exist already.
-    pub if_not_exists: bool,
-    /// The limit.
-    pub limit: String,
-    /// The quota above.
-    pub parent: Option<String>,
-    /// How sites agree.
-    pub protocol: Option<String>,
-    /// What a site offers.
-    pub offer: Option<String>,
-    /// Who gets what.
-    pub reallocation: Option<String>,
-}
 
 /// Reads a part of a statement.
 type Reader<T> = fn(&mut Parser<'_>) -> Result<T, ParserError>;

@@ -1,7 +1,5 @@
 //! What a statement is to the session: which rules of transactions hold for it, and who runs it.
 
-use super::procedure::ProcedureDefinition;
-use super::quota::QuotaCommand;
 use datafusion::sql::sqlparser::ast;
 
 /// A parsed statement.
@@ -118,6 +116,59 @@ pub enum Create {
     Procedure(Box<ProcedureDefinition>),
 }
 
+/// What CREATE PROCEDURE says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcedureDefinition {
+    /// True if it may take the place of another.
+    pub or_replace: bool,
+    /// Its name.
+    pub name: ast::ObjectName,
+    /// Its parameters: their names, folded, and types.
+    pub parameters: Vec<(String, ast::DataType)>,
+    /// The text of its statements.
+    pub body: String,
+}
+
+/// A statement about one quota.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuotaCommand {
+    /// CREATE QUOTA.
+    Create(QuotaDefinition),
+    /// ALTER QUOTA … LIMIT.
+    SetLimit {
+        /// Its name.
+        name: String,
+        /// The new limit, as it was written.
+        limit: String,
+    },
+    /// DROP QUOTA.
+    Drop {
+        /// Its name.
+        name: String,
+        /// True if it does not matter whether it exists.
+        if_exists: bool,
+    },
+}
+
+/// What CREATE QUOTA says, as it was written but for the case of names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuotaDefinition {
+    /// Its name.
+    pub name: String,
+    /// True if it may exist already.
+    pub if_not_exists: bool,
+    /// The limit.
+    pub limit: String,
+    /// The quota above.
+    pub parent: Option<String>,
+    /// How sites agree.
+    pub protocol: Option<String>,
+    /// What a site offers.
+    pub offer: Option<String>,
+    /// Who gets what.
+    pub reallocation: Option<String>,
+}
+
 /// A statement about transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transaction {
@@ -193,6 +244,16 @@ impl StatementKind {
     /// True if it may run in a transaction that failed.
     pub fn ends_transaction(&self) -> bool {
         matches!(self, StatementKind::Transaction(Transaction::Commit | Transaction::Rollback))
+    }
+
+    /// True if it is to lock the rows that it reads, and so must read them with locks.
+    pub fn locks_rows(&self) -> bool {
+        matches!(self, StatementKind::Query { for_update: true, .. })
+    }
+
+    /// True if it may write, be it that it finds nothing to write.
+    pub fn writes(&self) -> bool {
+        !matches!(self, StatementKind::Query { .. } | StatementKind::Explain(_))
     }
 
     /// The word that begins it, as the messages about it name it.

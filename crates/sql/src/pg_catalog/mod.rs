@@ -8,10 +8,14 @@
 mod databases;
 mod epochs;
 mod functions;
+mod maker;
+mod oids;
 mod procedures;
 mod quorums;
 mod quotas;
+mod row_function;
 mod tables;
+mod type_names;
 
 use crate::context::Facts;
 use crate::engine::{Engine, guarded};

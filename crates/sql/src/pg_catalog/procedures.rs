@@ -1,7 +1,8 @@
 //! Procedures in `pg_proc`, and the functions by which psql's `\df` prints what they are given.
 
-use super::functions::{RowFunction, looked_up, text as text_function, yes};
-use super::tables::{FIRST_USER_OID, Maker, OWNER_OID, PUBLIC_OID, number, text};
+use super::maker::{Maker, number, text};
+use super::oids::{FIRST_USER_OID, OWNER_OID, PUBLIC_OID};
+use super::row_function::{RowFunction, looked_up, text as text_function, yes};
 use crate::schema::ProcedureDescriptor;
 use crate::types::Datum;
 use std::collections::BTreeMap;

@@ -1,11 +1,10 @@
-//! The system tables, made from the descriptors. Numbers of objects (OIDs) are derived from their ids.
+//! The system tables, made from the descriptors.
 
-use crate::engine::batch_of;
-use crate::schema::{DatabaseDescriptor, Index, ProcedureDescriptor, TableDescriptor};
-use crate::types::{Datum, SqlType};
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use super::maker::{Maker, flag, number, text};
+use super::oids::{BTREE_OID, HEAP_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID, index_oid, indexes, table_oid};
+use super::type_names::{ALL_TYPES, short_name};
+use crate::schema::{DatabaseDescriptor, ProcedureDescriptor, TableDescriptor};
 use datafusion::common::Result;
-use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::TableSource;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,106 +25,6 @@ pub const NAMES: [&str; 13] = [
     "pg_roles",
     "pg_type",
 ];
-
-/// PostgreSQL gives numbers from here on to what users create.
-pub const FIRST_USER_OID: i64 = 16_384;
-/// Indexes are numbered beyond all tables.
-const FIRST_INDEX_OID: i64 = 1 << 33;
-const INDEXES_PER_TABLE: i64 = 1 << 10;
-const PG_CATALOG_OID: i64 = 11;
-/// The schema of all tables and procedures.
-pub const PUBLIC_OID: i64 = 2_200;
-/// The user that owns them.
-pub const OWNER_OID: i64 = 10;
-const BTREE_OID: i64 = 403;
-const HEAP_OID: i64 = 2;
-
-/// The number of a table.
-pub fn table_oid(table: &TableDescriptor) -> i64 {
-    FIRST_USER_OID + i64::from(table.id.0)
-}
-
-/// The number of an index of a table; `None` is the primary key.
-pub fn index_oid(table: &TableDescriptor, index: Option<&Index>) -> i64 {
-    FIRST_INDEX_OID + i64::from(table.id.0) * INDEXES_PER_TABLE + index.map_or(0, |index| i64::from(index.id.0))
-}
-
-/// The primary key and the secondary indexes of a table: which, its name, its columns, whether it is unique.
-pub fn indexes(table: &TableDescriptor) -> impl Iterator<Item = (Option<&Index>, &str, &[usize], bool)> {
-    let visible = !table.primary_key.iter().any(|&column| table.columns[column].hidden);
-    let primary = visible.then_some((None, table.primary_key_name.as_str(), table.primary_key.as_slice(), true));
-    let secondary = table.indexes.iter().map(|index| (Some(index), index.name.as_str(), index.columns.as_slice(), index.unique));
-    primary.into_iter().chain(secondary)
-}
-
-/// A text.
-pub fn text(value: impl Into<String>) -> Datum {
-    Datum::Utf8(Some(value.into()))
-}
-
-/// A number.
-pub fn number(value: impl Into<i64>) -> Datum {
-    Datum::Int64(Some(value.into()))
-}
-
-fn flag(value: bool) -> Datum {
-    Datum::Boolean(Some(value))
-}
-
-/// A table being made: its columns, then its rows in that order.
-pub struct Maker {
-    name: &'static str,
-    columns: Vec<(&'static str, DataType)>,
-    rows: Vec<Vec<Datum>>,
-}
-
-impl Maker {
-    /// A table without columns.
-    pub fn new(name: &'static str) -> Maker {
-        Maker { name, columns: Vec::new(), rows: Vec::new() }
-    }
-
-    /// Numbers, OIDs among them.
-    pub fn numbers(self, names: &[&'static str]) -> Maker {
-        self.columns(names, DataType::Int64)
-    }
-
-    /// Texts.
-    pub fn texts(self, names: &[&'static str]) -> Maker {
-        self.columns(names, DataType::Utf8)
-    }
-
-    /// Truth values.
-    pub fn flags(self, names: &[&'static str]) -> Maker {
-        self.columns(names, DataType::Boolean)
-    }
-
-    fn columns(mut self, names: &[&'static str], ty: DataType) -> Maker {
-        self.columns.extend(names.iter().map(|name| (*name, ty.clone())));
-        self
-    }
-
-    /// A row: the columns that matter; the others get 0, false or NULL.
-    pub fn row(&mut self, values: &[(&str, Datum)]) {
-        let value = |(name, ty): &(&'static str, DataType)| {
-            let given = values.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone());
-            given.unwrap_or(match ty {
-                DataType::Int64 => number(0),
-                DataType::Boolean => flag(false),
-                _ => Datum::Utf8(None),
-            })
-        };
-        self.rows.push(self.columns.iter().map(value).collect());
-    }
-
-    fn finish(self, tables: &mut BTreeMap<String, Arc<dyn TableSource>>) -> Result<()> {
-        let fields: Vec<Field> = self.columns.iter().map(|(name, ty)| Field::new(*name, ty.clone(), true)).collect();
-        let schema = Arc::new(Schema::new(fields));
-        let batch = batch_of(&schema, self.rows.len(), |row, column| self.rows[row][column].clone())?;
-        tables.insert(self.name.to_string(), provider_as_source(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?)));
-        Ok(())
-    }
-}
 
 /// Makes all system tables.
 pub fn make(
@@ -286,7 +185,7 @@ fn types() -> Maker {
         .numbers(&["typcollation", "typsubscript"])
         .texts(&["typname", "typtype", "typcategory", "typdelim"])
         .flags(&["typisdefined", "typnotnull", "typisarray"]);
-    for ty in super::functions::ALL_TYPES {
+    for ty in ALL_TYPES {
         maker.row(&[
             ("oid", number(i64::from(ty.oid()))),
             ("typnamespace", number(PG_CATALOG_OID)),
@@ -300,24 +199,6 @@ fn types() -> Maker {
         ]);
     }
     maker
-}
-
-/// The name of a type in `pg_type`.
-pub fn short_name(ty: &SqlType) -> &'static str {
-    match ty {
-        SqlType::Bool => "bool",
-        SqlType::Int2 => "int2",
-        SqlType::Int4 => "int4",
-        SqlType::Int8 => "int8",
-        SqlType::Float4 => "float4",
-        SqlType::Float8 => "float8",
-        SqlType::Char(_) => "bpchar",
-        SqlType::Varchar(_) => "varchar",
-        SqlType::Time => "time",
-        SqlType::Timestamp => "timestamp",
-        SqlType::TimestampTz => "timestamptz",
-        other => other.name(),
-    }
 }
 
 fn databases_table(databases: &[Arc<DatabaseDescriptor>]) -> Maker {

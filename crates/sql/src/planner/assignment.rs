@@ -1,6 +1,6 @@
 //! `SET column = expression`, in UPDATE and in ON CONFLICT DO UPDATE.
 
-use super::expression::{Compiler, Expressions};
+use super::expression::{Compiler, Expressions, is_default};
 use crate::error::{SqlError, SqlResult};
 use crate::executor::assignment::{Amendment, Amendments, Assignments};
 use crate::parser::fold;
@@ -34,7 +34,7 @@ pub fn plan(expressions: &mut Expressions<'_>, table: &TableDescriptor, assignme
             let message = format!("multiple assignments to same column \"{}\"", table.columns[column].name);
             return Err(SqlError::syntax(message));
         }
-        if super::insert::is_default(value) {
+        if is_default(value) {
             return Err(SqlError::unsupported("SET column = DEFAULT is not supported"));
         }
         planned.push((column, expressions.plan(value, Some(&table.columns[column].ty), "an assignment")?));

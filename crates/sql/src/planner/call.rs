@@ -10,7 +10,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::call::{CallPlan, Statement, unfit_statement};
 use crate::executor::evaluate::{Compiled, Scope};
 use crate::executor::{Body, Plan};
-use crate::parser::{self, StatementKind};
+use crate::parser;
 use crate::schema::{ProcedureDescriptor, signature};
 use crate::txn::Active;
 use crate::types::{SqlType, converts};
@@ -53,7 +53,7 @@ async fn plan_body(cx: Planning<'_>, active: &mut Active, procedure: &ProcedureD
         if plan.parameters.len() > hints.len() {
             return Err(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter ${}", hints.len() + 1)));
         }
-        let locks = matches!(kind, StatementKind::Query { for_update: true, .. });
+        let locks = kind.locks_rows();
         statements.push(Statement { name: kind.name(), locks, plan: Arc::new(plan) });
     }
     Ok(statements)

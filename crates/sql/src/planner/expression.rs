@@ -104,6 +104,11 @@ pub fn holds_query(expr: &ast::Expr) -> bool {
     ast::Visit::visit(expr, &mut Finder).is_break()
 }
 
+/// True for the keyword DEFAULT.
+pub fn is_default(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
 /// The query engine holds a uuid as text: text compared with one must be in canonical form.
 fn canonical_uuids(expr: Expr, schema: &DFSchema) -> SqlResult<Expr> {
     let is_uuid = |expr: &Expr| match expr {

@@ -3,7 +3,7 @@
 use super::Planning;
 use super::conflict;
 use super::defaults::defaults;
-use super::expression::{Compiler, Expressions};
+use super::expression::{Compiler, Expressions, holds_query, is_default};
 use super::parameters::Parameters;
 use super::query;
 use super::returning;
@@ -87,7 +87,7 @@ fn plain_values(query: &ast::Query) -> Option<Vec<Vec<ast::Expr>>> {
     match query.body.as_ref() {
         ast::SetExpr::Values(values) if plain => {
             let rows: Vec<Vec<ast::Expr>> = values.rows.iter().map(|row| row.content.clone()).collect();
-            (!rows.iter().flatten().any(super::expression::holds_query)).then_some(rows)
+            (!rows.iter().flatten().any(holds_query)).then_some(rows)
         }
         _ => None,
     }
@@ -151,11 +151,6 @@ fn plan_values(
                 .collect()
         })
         .collect()
-}
-
-/// True for the keyword DEFAULT.
-pub fn is_default(expr: &ast::Expr) -> bool {
-    matches!(expr, ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
 }
 
 fn compile_row(compiler: &Compiler<'_>, table: &TableDescriptor, columns: &[usize], row: Vec<PlannedCell>) -> SqlResult<Vec<Cell>> {

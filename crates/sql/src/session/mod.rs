@@ -15,6 +15,7 @@ mod autocommit;
 mod bounds;
 mod control;
 mod copy;
+mod copy_in;
 mod cores;
 mod ddl;
 mod interrupt;
@@ -26,9 +27,9 @@ mod quota;
 mod run;
 mod show;
 
-pub use copy::CopyIn;
+pub use copy_in::CopyIn;
 #[cfg(feature = "testing")]
-pub use copy::{Lines, Tuples, fields};
+pub use copy_in::{Lines, Tuples, fields};
 pub use interrupt::Canceller;
 pub use outcome::{Described, Outcome, Tag};
 pub use prepared::Prepared;

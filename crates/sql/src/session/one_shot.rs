@@ -13,9 +13,8 @@
 
 use super::autocommit::AUTOCOMMIT_ATTEMPTS_MAX;
 use super::merged::{Merged, Unmerged};
-use super::outcome::Outcome;
-use super::prepared::Prepared;
-use super::run::{check_parameters, outcome, writes};
+use super::outcome::{Outcome, outcome};
+use super::prepared::{Prepared, check_parameters};
 use super::{Session, State};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::{Plan, Running, Steps};
@@ -69,7 +68,7 @@ impl Session {
         };
         let body = if is_block { &statements[1..statements.len() - 1] } else { statements };
         if statements.iter().any(|prepared| prepared.statement.as_of.is_some())
-            || !body.iter().any(|prepared| writes(&prepared.statement.kind))
+            || !body.iter().any(|prepared| prepared.statement.kind.writes())
         {
             return Ok(None);
         }
@@ -95,7 +94,7 @@ impl Session {
     /// Runs a statement that stands alone as operations; `None` if it has none. A CALL has some, or fails.
     pub(super) async fn one_shot_statement(&mut self, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Option<Outcome>> {
         let kind = &prepared.statement.kind;
-        if !writes(kind) || !self.may_operate() {
+        if !kind.writes() || !self.may_operate() {
             return Ok(None);
         }
         match self.operate(&[(prepared, parameters)]).await? {

@@ -1,11 +1,11 @@
 //! Statements parsed and planned once, and a session's memory of them.
 
 use super::outcome::Described;
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::Plan;
 use crate::parser::{self, Statement};
 use crate::quota::TokensPlan;
-use crate::types::SqlType;
+use crate::types::{Datum, SqlType};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -81,6 +81,14 @@ impl Prepared {
     pub fn set_plan(&self, plan: Option<Arc<Plan>>) {
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
     }
+}
+
+/// Refuses to run a statement whose parameters were not all given.
+pub fn check_parameters(given: &[Datum], wanted: &[SqlType]) -> SqlResult<()> {
+    if given.len() == wanted.len() {
+        return Ok(());
+    }
+    Err(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter ${}", given.len() + 1)))
 }
 
 /// The statements of one text.

@@ -5,8 +5,8 @@
 //! given up by a cancel request or a deadline, for then nobody would know whether its tokens were taken; the cluster bounds how long
 //! it waits. They take effect before the next call, and after the last one not at all.
 
-use super::prepared::Prepared;
-use super::run::{buffered, check_parameters};
+use super::outcome::buffered;
+use super::prepared::{Prepared, check_parameters};
 use super::{Outcome, Session, State, Tag};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::{QuotaCommand, StatementKind};

@@ -1,6 +1,6 @@
 //! SHOW of a setting and SHOW REGIONS.
 
-use super::run::buffered;
+use super::outcome::buffered;
 use super::{Outcome, Session, State, Tag};
 use crate::error::SqlResult;
 use crate::executor::ResultColumn;

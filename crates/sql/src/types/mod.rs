@@ -29,6 +29,7 @@ mod implicit;
 mod parse;
 mod plain;
 mod sql_type;
+mod stored;
 mod text;
 pub(crate) mod wire;
 
