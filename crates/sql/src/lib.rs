@@ -15,6 +15,7 @@ pub mod error;
 mod executor;
 #[cfg(feature = "testing")]
 pub mod fuzzing;
+mod one_shot;
 pub mod parser;
 mod pg_catalog;
 mod planner;

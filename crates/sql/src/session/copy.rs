@@ -4,11 +4,11 @@
 //! out operations, a COPY that stands alone is nothing else: its rows are kept until all are there, and no key is read before.
 
 use super::copy_in::{CopyIn, Fields, Input, Lines, Sink, Tuples, fields};
-use super::merged::{Merged, Unmerged};
 use super::{Company, Open, Outcome, Session, State};
 use crate::context::ReadPreference;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::Steps;
+use crate::one_shot::{Merged, Unmerged};
 use crate::parser::{CopyFrom, CopyKind, fold};
 use crate::planner::{defaults, unqualified};
 use crate::storage::{Batch, OnConflict, insert};

@@ -19,7 +19,6 @@ mod copy_in;
 mod cores;
 mod ddl;
 mod interrupt;
-mod merged;
 mod one_shot;
 mod outcome;
 mod prepared;

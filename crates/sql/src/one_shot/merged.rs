@@ -1,6 +1,7 @@
 //! The operations of several statements as the one list that travels.
 
 use crate::error::SqlError;
+use rhumb_commit::one_shot::execution::Output;
 use rhumb_commit::one_shot::operation::{OPERATIONS_MAX, Operation};
 use rhumb_core::Key;
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 const SCANNED_ROWS_MAX: u32 = 10_000;
 
 /// The operations of several statements as one list.
-pub(super) struct Merged {
+pub struct Merged {
     /// The operations.
     pub operations: Vec<Operation>,
     /// By operation: which of which statement it is.
@@ -18,7 +19,7 @@ pub(super) struct Merged {
 
 /// Why operations make no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unmerged {
+pub enum Unmerged {
     /// There are none.
     Nothing,
     /// A range is read that holds a key written by a statement before.
@@ -89,6 +90,15 @@ impl Merged {
     }
 }
 
+/// What the operations of each statement returned, in the order of its steps, given what those at `places` did.
+pub fn returned(statements: usize, places: Vec<(usize, usize)>, outputs: Vec<Output>) -> Vec<Vec<Output>> {
+    let mut returned: Vec<BTreeMap<usize, Output>> = (0..statements).map(|_| BTreeMap::new()).collect();
+    for ((statement, step), output) in places.into_iter().zip(outputs) {
+        returned[statement].insert(step, output);
+    }
+    returned.into_iter().map(|outputs| outputs.into_values().collect()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,5 +132,13 @@ mod tests {
         assert_eq!(merged(&[vec![write("k1")], vec![scan(b"k")]]), Err(Unmerged::RangeWritten));
         assert!(merged(&[vec![scan(b"k")], vec![write("k1")]]).is_ok());
         assert_eq!(merged(&[]), Err(Unmerged::Nothing));
+    }
+
+    #[test]
+    fn what_operations_returned_comes_back_to_their_statements() {
+        let outputs = [1, 2, 3, 4, 5].map(Output::Number).to_vec();
+        let returned = returned(4, vec![(2, 0), (0, 1), (0, 0), (2, 1), (1, 0)], outputs);
+        let expected = [vec![3, 2], vec![5], vec![1, 4], vec![]];
+        assert_eq!(returned, expected.map(|numbers| numbers.into_iter().map(Output::Number).collect::<Vec<_>>()));
     }
 }
