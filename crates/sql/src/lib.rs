@@ -20,6 +20,7 @@ pub mod parser;
 mod pg_catalog;
 mod planner;
 pub mod planted;
+pub mod protocols;
 mod quota;
 pub mod schema;
 pub mod server;
@@ -32,4 +33,5 @@ mod txn;
 pub mod types;
 pub mod wire;
 
-pub use context::{Gateways, environment};
+pub use context::environment;
+pub use protocols::Gateways;

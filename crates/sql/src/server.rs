@@ -5,9 +5,10 @@
 
 use crate::catalog::keep_reclaiming;
 use crate::context::environment::{Environment, System};
-use crate::context::{Gateways, STARTUP_TIMEOUT, WRITE_STALL_TIMEOUT};
+use crate::context::{STARTUP_TIMEOUT, WRITE_STALL_TIMEOUT};
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::protocols::Gateways;
 use crate::session::{Canceller, Session};
 use crate::stack::LargeStack;
 use crate::wire::budget::{Budget, Pool};

@@ -3,7 +3,8 @@
 
 use rhumb_sql::catalog::{Entry, encode_entry};
 use rhumb_sql::fuzzing::{Format, TYPES, encode_row, row_key, table, written};
-use rhumb_sql::schema::{DatabaseDescriptor, DatabaseId, PROTOCOLS, ProcedureDescriptor, ProcedureParameter};
+use rhumb_sql::protocols::PROTOCOLS;
+use rhumb_sql::schema::{DatabaseDescriptor, DatabaseId, ProcedureDescriptor, ProcedureParameter};
 use rhumb_sql::types::{SqlType, parse_text};
 use std::fs;
 use std::path::Path;

@@ -4,7 +4,8 @@ use crate::catalog::CatalogView;
 use crate::catalog::layout::{self, Entry, data_prefix, database_key, dropped_key, garbage_key, procedures, relations, settings_key};
 use crate::catalog::names::check_name;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::schema::{DEFAULT_DATABASE, DatabaseDescriptor, DatabaseId, PROTOCOLS, Protocol};
+use crate::protocols::PROTOCOLS;
+use crate::schema::{DEFAULT_DATABASE, DatabaseDescriptor, DatabaseId};
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::Value;
 use std::collections::BTreeMap;
@@ -47,9 +48,11 @@ impl CatalogView {
         self.remove(txn, key)?;
         self.remove(txn, settings_key(database.id))?;
         // What it holds goes where it is: here, or where its protocol keeps it.
-        match database.protocol()? {
-            Protocol::ReplicatedCommit => txn.put(garbage_key(&data_prefix(database.id, None)), Value::default())?,
-            protocol @ (Protocol::Catenae | Protocol::Quad) => txn.put(dropped_key(database.id), layout::dropped_value(protocol))?,
+        let protocol = database.protocol()?;
+        if protocol.holds_names() {
+            txn.put(garbage_key(&data_prefix(database.id, None)), Value::default())?;
+        } else {
+            txn.put(dropped_key(database.id), protocol.note_of_dropped())?;
         }
         Ok(true)
     }

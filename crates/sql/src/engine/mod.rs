@@ -9,10 +9,10 @@ mod prose;
 pub use batch::batch_of;
 pub use error::{from_datafusion, from_panic, guarded};
 
-use crate::context::Gateways;
 use crate::context::environment::Environment;
 use crate::engine::bounded::Folding;
 use crate::error::{SqlError, SqlResult};
+use crate::protocols::Gateways;
 use crate::storage::RowIds;
 use crate::txn::Keyspaces;
 use datafusion::common::config::ConfigOptions;
@@ -128,8 +128,7 @@ mod tests {
 
     #[test]
     fn queries_use_no_disk_and_say_so_when_memory_is_short() {
-        let gateway: Arc<dyn rhumb_commit::transaction::Gateway> = Arc::new(LocalGateway::new());
-        let gateways = Gateways { replicated_commit: gateway, catenae: None, quad: None, epochs: None, quorums: None };
+        let gateways = Gateways::from(Arc::new(LocalGateway::new()));
         let engine = Engine::new(gateways, None, SiteId::new(0, 0), Arc::new(System::default())).expect("an engine");
         assert!(!engine.timeless_state().runtime_env().disk_manager.tmp_files_enabled());
         let error = from_datafusion(&DataFusionError::ResourcesExhausted("sort".into()));

@@ -45,8 +45,8 @@ impl CallPlan {
     }
 
     /// The error of the statement at `position`, which cannot travel.
-    pub fn unfit(&self, position: usize, unfit: Unfit) -> SqlError {
-        unfit_statement(&self.procedure, position, self.statements[position].name, unfit)
+    pub fn unfit(&self, position: usize, unfit: Unfit, protocol: &str) -> SqlError {
+        unfit_statement(&self.procedure, position, self.statements[position].name, unfit, protocol)
     }
 
     /// What the parameters of the statements are, given those of the CALL.
@@ -79,12 +79,12 @@ impl CallPlan {
 }
 
 /// The error of a statement that cannot travel.
-pub fn unfit_statement(procedure: &ProcedureDescriptor, position: usize, name: &str, unfit: Unfit) -> SqlError {
+pub fn unfit_statement(procedure: &ProcedureDescriptor, position: usize, name: &str, unfit: Unfit, protocol: &str) -> SqlError {
     let number = position + 1;
     SqlError::unsupported(format!(
         "statement {number} ({name}) of procedure \"{}\" cannot be part of a one-shot transaction",
         procedure.name
     ))
-    .with_detail(format!("In a database of protocol \"catenae\" a procedure is one, and here {unfit}."))
+    .with_detail(format!("In a database of protocol \"{protocol}\" a procedure is one, and here {unfit}."))
     .with_hint("Run statements that must read first between BEGIN and COMMIT.")
 }

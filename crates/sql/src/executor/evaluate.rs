@@ -195,9 +195,9 @@ fn constant_expression(expr: &Expr, parameters: &[Datum]) -> SqlResult<Datum> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Gateways;
     use crate::context::environment::System;
     use crate::engine::bounded;
+    use crate::protocols::Gateways;
     use crate::testing::LocalGateway;
     use datafusion::prelude::lit;
     use rhumb_core::SiteId;

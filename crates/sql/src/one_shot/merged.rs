@@ -31,12 +31,13 @@ pub enum Unmerged {
 }
 
 impl Unmerged {
-    /// For a client whose statement is such a transaction or none.
-    pub fn error(self) -> SqlError {
+    /// For a client whose statement is such a transaction or none, in a database of this protocol.
+    pub fn error(self, protocol: &str) -> SqlError {
         match self {
             Unmerged::Nothing => SqlError::internal("what has no operations is not refused for that"),
-            Unmerged::RangeWritten => SqlError::unsupported("a procedure cannot read a range of rows after it wrote into it")
-                .with_detail("In a database of protocol \"catenae\" it is a one-shot transaction: ranges are read as they were before."),
+            Unmerged::RangeWritten => SqlError::unsupported("a procedure cannot read a range of rows after it wrote into it").with_detail(
+                format!("In a database of protocol \"{protocol}\" it is a one-shot transaction: ranges are read as they were before."),
+            ),
             Unmerged::TooMany(operations) => {
                 SqlError::too_large(format!("a transaction has at most {OPERATIONS_MAX} operations; this one has {operations}"))
             }

@@ -21,8 +21,9 @@ pub struct Part {
 pub type Misfit = Option<SqlError>;
 
 impl Part {
-    /// Statement number `statement` of a text, or the statements of the procedure that it calls; `Err` within if one has no operations.
-    pub fn of(statement: usize, plan: &Arc<Plan>, cx: Running<'_>) -> SqlResult<Result<Vec<Part>, Misfit>> {
+    /// Statement number `statement` of a text, or the statements of the procedure that it calls; `Err` within if one has no operations;
+    /// it says the protocol of the database.
+    pub fn of(statement: usize, plan: &Arc<Plan>, cx: Running<'_>, protocol: &str) -> SqlResult<Result<Vec<Part>, Misfit>> {
         let Some(call) = plan.call() else {
             let part = |steps| Part { statement, plan: plan.clone(), parameters: cx.parameters.to_vec(), steps };
             return Ok(plan.operations(cx)?.map(|steps| vec![part(steps)]).map_err(|_| None));
@@ -32,7 +33,7 @@ impl Part {
         for (position, plan) in call.statements().enumerate() {
             match plan.operations(Running { parameters: &given, ..cx })? {
                 Ok(steps) => parts.push(Part { statement, plan: plan.clone(), parameters: given.clone(), steps }),
-                Err(unfit) => return Ok(Err(Some(call.unfit(position, unfit)))),
+                Err(unfit) => return Ok(Err(Some(call.unfit(position, unfit, protocol)))),
             }
         }
         Ok(Ok(parts))

@@ -1,17 +1,16 @@
 //! As much of `pg_catalog` as psql's `\dt`, `\d`, `\df` and `\l` and the drivers' look-ups of types read, and the tables of
-//! this site: `rhumb.databases`, `rhumb.quotas`, `rhumb.epochs`, `rhumb.quorums`.
+//! this site: `rhumb.databases`, `rhumb.quotas`, and one for each protocol that shows itself.
 //!
 //! A statement that names a system table gets tables in memory, made for it from the descriptors, and the functions that
 //! print definitions. Catalogs of things that Rhumb does not have (publications, policies …) are always empty, so a query
 //! over one has no rows and is not planned at all: psql asks of them what the query engine cannot plan.
 
 mod databases;
-mod epochs;
 mod functions;
 mod maker;
 mod oids;
 mod procedures;
-mod quorums;
+mod protocols;
 mod quotas;
 mod row_function;
 mod tables;
@@ -46,13 +45,21 @@ const EMPTY: [&str; 10] = [
     "pg_trigger",
 ];
 
-/// The tables of this site, by their names without the schema `rhumb`, and what they are called once it is taken off: names that no
-/// table of a database has by chance.
-pub const OF_SITE: [(&str, &str); 4] = [("databases", DATABASES), ("quotas", QUOTAS), ("epochs", EPOCHS), ("quorums", QUORUMS)];
+/// The tables of this site that no protocol shows, by their names without the schema `rhumb`, and what they are called once it is taken off:
+/// names that no table of a database has by chance.
+const OF_SITE: [(&str, &str); 2] = [("databases", DATABASES), ("quotas", QUOTAS)];
 const DATABASES: &str = "rhumb.databases";
 const QUOTAS: &str = "rhumb.quotas";
-const EPOCHS: &str = "rhumb.epochs";
-const QUORUMS: &str = "rhumb.quorums";
+
+/// All tables of this site, by both names.
+fn of_site() -> impl Iterator<Item = (&'static str, &'static str)> {
+    OF_SITE.into_iter().chain(protocols::tables().map(|(_, table)| (table.name, table.qualified)))
+}
+
+/// The table of this site that goes by `name` in the schema `rhumb`: by that, and by what it is called without the schema.
+pub fn site_table(name: &str) -> Option<(&'static str, &'static str)> {
+    of_site().find(|(known, _)| name == *known)
+}
 
 /// What a statement over system tables may name beyond the ordinary.
 #[derive(Default)]
@@ -65,7 +72,7 @@ pub struct System {
 
 /// True for the name of a system table.
 pub fn is_system_table(name: &str) -> bool {
-    OF_SITE.iter().any(|(_, known)| name == *known) || tables::NAMES.contains(&name)
+    of_site().any(|(_, known)| name == known) || tables::NAMES.contains(&name)
 }
 
 impl System {
@@ -84,13 +91,12 @@ impl System {
             let infos = engine.quotas()?.list().await?;
             tables.insert(QUOTAS.to_string(), guarded(|| quotas::make(&infos))?);
         }
-        if wanted.iter().any(|name| name.table() == EPOCHS) {
-            let epochs = engine.keyspaces.epochs().await?;
-            tables.insert(EPOCHS.to_string(), guarded(|| epochs::make(epochs.as_ref()))?);
-        }
-        if wanted.iter().any(|name| name.table() == QUORUMS) {
-            let view = engine.keyspaces.quorum_view().await?;
-            tables.insert(QUORUMS.to_string(), guarded(|| quorums::make(view.as_ref()))?);
+        for (protocol, table) in protocols::tables().filter(|(_, table)| wanted.iter().any(|name| name.table() == table.qualified)) {
+            let rows = match engine.keyspaces.administration(protocol) {
+                Some(administration) => administration.rows().await?,
+                None => Vec::new(),
+            };
+            tables.insert(table.qualified.to_string(), guarded(|| protocols::make(table, &rows))?);
         }
         Ok(System { tables, functions: functions::make(&user_tables, &procedures, &facts.user) })
     }

@@ -33,11 +33,12 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, name: &ObjectName, give
     Ok(Plan { tables, once, parameters, columns: None, body: Body::Call(CallPlan { procedure, given, statements }) })
 }
 
-/// Plans the statements of a procedure, to see whether they make sense. If they are to `travel`, the first that cannot is refused.
-pub async fn check(cx: Planning<'_>, active: &mut Active, procedure: &ProcedureDescriptor, travel: bool) -> SqlResult<()> {
+/// Plans the statements of a procedure, to see whether they make sense. In a database whose commits carry
+/// out operations, of the protocol `one_shot`, the first that cannot become such is refused.
+pub async fn check(cx: Planning<'_>, active: &mut Active, procedure: &ProcedureDescriptor, one_shot: Option<&str>) -> SqlResult<()> {
     for (position, statement) in plan_body(cx, active, procedure).await?.into_iter().enumerate() {
-        if let (true, Err(unfit)) = (travel, statement.plan.fit()) {
-            return Err(unfit_statement(procedure, position, statement.name, unfit));
+        if let (Some(protocol), Err(unfit)) = (one_shot, statement.plan.fit()) {
+            return Err(unfit_statement(procedure, position, statement.name, unfit, protocol));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@
 
 use crate::context::Facts;
 use crate::error::{SqlError, SqlResult};
-use crate::pg_catalog::OF_SITE;
+use crate::pg_catalog::site_table;
 use crate::types::{SqlType, parse_text, to_text};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
@@ -150,9 +150,7 @@ fn operator(name: &str) -> Option<BinaryOperator> {
 fn of_site(name: &ObjectName, database: &str) -> Option<(&'static str, &'static str)> {
     let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(crate::parser::fold)).collect();
     match parts.as_deref()? {
-        [qualifiers @ .., schema, table] if schema == "rhumb" && (qualifiers.is_empty() || qualifiers == [database]) => {
-            OF_SITE.into_iter().find(|(known, _)| table == known)
-        }
+        [qualifiers @ .., schema, table] if schema == "rhumb" && (qualifiers.is_empty() || qualifiers == [database]) => site_table(table),
         _ => None,
     }
 }

@@ -1,34 +1,12 @@
-//! Databases, and the commit protocol that each declares.
+//! Databases.
 
 use super::DatabaseId;
 use crate::error::{SqlError, SqlResult};
+use crate::protocols::{PROTOCOLS, Protocol};
 use serde::{Deserialize, Serialize};
 
 /// The database that always exists.
 pub const DEFAULT_DATABASE: &str = "rhumb";
-/// The commit protocols that a database can declare; the first is the default.
-pub const PROTOCOLS: [(&str, Protocol); 3] =
-    [("replicated_commit", Protocol::ReplicatedCommit), ("catenae", Protocol::Catenae), ("quad", Protocol::Quad)];
-
-/// A commit protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Votes of regions on every commit.
-    ReplicatedCommit,
-    /// One-shot transactions, by epochs.
-    Catenae,
-    /// Locks and two rounds in quorums that follow load and distance.
-    Quad,
-}
-
-impl Protocol {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        let known = PROTOCOLS.iter().find(|(_, protocol)| *protocol == self);
-        known.expect("all protocols have names").0
-    }
-}
-
 /// The id of the database that always exists.
 const DEFAULT_DATABASE_ID: DatabaseId = DatabaseId(1);
 
@@ -51,7 +29,7 @@ impl DatabaseDescriptor {
 
     /// Its protocol. Error 0A000 if this version does not know it.
     pub fn protocol(&self) -> SqlResult<Protocol> {
-        let known = PROTOCOLS.iter().find(|(name, _)| *name == self.protocol).map(|(_, protocol)| *protocol);
-        known.ok_or_else(|| SqlError::unsupported(format!("this version does not know the commit protocol \"{}\"", self.protocol)))
+        Protocol::named(&self.protocol)
+            .ok_or_else(|| SqlError::unsupported(format!("this version does not know the commit protocol \"{}\"", self.protocol)))
     }
 }

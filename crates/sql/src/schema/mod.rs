@@ -5,7 +5,7 @@ mod ids;
 mod procedure;
 mod table;
 
-pub use database::{DEFAULT_DATABASE, DatabaseDescriptor, PROTOCOLS, Protocol};
+pub use database::{DEFAULT_DATABASE, DatabaseDescriptor};
 pub use ids::{DatabaseId, IndexId, TableId};
 pub use procedure::{PROCEDURE_PARAMETERS_MAX, ProcedureDescriptor, ProcedureParameter, signature};
 pub use table::{Column, Index, TableDescriptor};

@@ -169,7 +169,7 @@ impl Session {
         let Sink::Operations { steps, .. } = &copy.sink else { return Ok(()) };
         let merged = match Merged::of(std::iter::once(steps.operations())) {
             Err(Unmerged::Nothing) => return Ok(()),
-            merged => merged.map_err(Unmerged::error)?,
+            merged => merged.map_err(|unmerged| unmerged.error(self.home.protocol()))?,
         };
         // Nothing ends the commit that follows.
         self.interrupt.check()?;

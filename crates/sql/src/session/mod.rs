@@ -16,7 +16,6 @@ mod bounds;
 mod control;
 mod copy;
 mod copy_in;
-mod cores;
 mod ddl;
 mod interrupt;
 mod one_shot;

@@ -135,7 +135,7 @@ impl Session {
             }
             Err(unmerged) => {
                 handle.rollback(false).await;
-                return Ok(Attempt::Unfit(is_call(statements).then(|| unmerged.error())));
+                return Ok(Attempt::Unfit(is_call(statements).then(|| unmerged.error(self.home.protocol()))));
             }
         };
         let outputs = match handle.operate(merged.operations).await? {
@@ -178,7 +178,7 @@ impl Session {
             let plan = self.plan(handle, prepared).await?;
             check_parameters(parameters, &plan.parameters)?;
             let cx = Running { engine: &self.engine, handle, parameters };
-            match Part::of(statement, &plan, cx)? {
+            match Part::of(statement, &plan, cx, self.home.protocol())? {
                 Ok(of_statement) => parts.extend(of_statement),
                 Err(misfit) => return Ok(Err(misfit)),
             }

@@ -1,9 +1,8 @@
 //! Where databases live: a key space for each commit protocol.
 //!
 //! ```text
-//!   replicated_commit   names, protocols and settings of all databases · relations and rows of its own databases
-//!   catenae             relations and rows of its own databases
-//!   quad                relations and rows of its own databases
+//!   the default protocol   names, protocols and settings of all databases · relations and rows of its own databases
+//!   any other              relations and rows of its own databases
 //! ```
 //!
 //! A transaction runs in one key space, so all that it depends on lies there: what a database holds is with its protocol, the
@@ -11,13 +10,11 @@
 //! looks its own up there as it begins, and what it does then happens in its [`Home`].
 
 use crate::catalog::{Catalog, CatalogView};
-use crate::context::Gateways;
-use crate::error::{SqlError, SqlResult};
-use crate::schema::{DatabaseDescriptor, Protocol};
-use rhumb_catenae::administration::{Administration as EpochAdministration, Epochs};
+use crate::error::SqlResult;
+use crate::protocols::{Administration, Gateways, PROTOCOLS, Protocol};
+use crate::schema::DatabaseDescriptor;
 use rhumb_commit::transaction::Gateway;
 use rhumb_core::Timestamp;
-use rhumb_quad::administration::{Administration as QuorumAdministration, QuorumView};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,41 +34,23 @@ impl Keyspace {
 
 /// The key spaces of a site.
 pub struct Keyspaces {
-    /// Replicated Commit, and which databases there are.
+    /// Where the names of all databases are.
     pub system: Arc<Keyspace>,
-    catenae: Option<Arc<Keyspace>>,
-    quad: Option<Arc<Keyspace>>,
-    epochs: Option<Arc<dyn EpochAdministration>>,
-    quorums: Option<Arc<dyn QuorumAdministration>>,
+    /// Those of the other protocols.
+    apart: Vec<(Protocol, Arc<Keyspace>)>,
+    gateways: Gateways,
 }
 
 impl Keyspaces {
     /// Those behind `gateways`.
     pub fn new(gateways: Gateways) -> Keyspaces {
-        let Gateways { replicated_commit, catenae, quad, epochs, quorums } = gateways;
-        let [catenae, quad] = [catenae, quad].map(|gateway| gateway.map(Keyspace::new));
-        Keyspaces { system: Keyspace::new(replicated_commit), catenae, quad, epochs, quorums }
+        let apart = gateways.apart().map(|(protocol, gateway)| (protocol, Keyspace::new(gateway.clone()))).collect();
+        Keyspaces { system: Keyspace::new(gateways.replicated_commit.clone()), apart, gateways }
     }
 
-    /// How far this site is with epochs; `None` if it holds no databases of Catenae.
-    pub async fn epochs(&self) -> SqlResult<Option<Epochs>> {
-        match &self.epochs {
-            Some(epochs) => Ok(Some(epochs.epochs().await?)),
-            None => Ok(None),
-        }
-    }
-
-    /// The quorums of databases of QuAD. Error 0A000 if this site holds none.
-    pub fn quorums(&self) -> SqlResult<&dyn QuorumAdministration> {
-        self.quorums.as_deref().ok_or_else(|| not_held(Protocol::Quad))
-    }
-
-    /// The same for whoever shows them; `None` if this site holds no such databases.
-    pub async fn quorum_view(&self) -> SqlResult<Option<QuorumView>> {
-        match &self.quorums {
-            Some(quorums) => Ok(Some(quorums.quorums().await?)),
-            None => Ok(None),
-        }
+    /// What is administered of a protocol; `None` if this site holds no databases of it, or nothing is.
+    pub fn administration(&self, protocol: Protocol) -> Option<Arc<dyn Administration>> {
+        self.gateways.administration(protocol)
     }
 
     /// Where statements about databases run.
@@ -82,23 +61,12 @@ impl Keyspaces {
     /// Where the transactions of a session of `database` run. Error 0A000 if this site does not hold it.
     pub fn home(&self, database: &Arc<DatabaseDescriptor>) -> SqlResult<Home> {
         let protocol = database.protocol()?;
-        let keyspace = match protocol {
-            Protocol::ReplicatedCommit => return Ok(self.system()),
-            Protocol::Catenae => self.catenae.as_ref(),
-            Protocol::Quad => self.quad.as_ref(),
-        };
-        let keyspace = keyspace.ok_or_else(|| not_held(protocol))?.clone();
-        Ok(Home { keyspace, database: Some(database.clone()), seen: Arc::default() })
+        if protocol.holds_names() {
+            return Ok(self.system());
+        }
+        let keyspace = self.apart.iter().find(|(held, _)| *held == protocol).map(|(_, keyspace)| keyspace.clone());
+        Ok(Home { keyspace: keyspace.ok_or_else(|| protocol.not_held())?, database: Some(database.clone()), seen: Arc::default() })
     }
-}
-
-/// Why there is nothing of a protocol.
-fn not_held(protocol: Protocol) -> SqlError {
-    let hint = match protocol {
-        Protocol::Quad => "Quorums are built of at most 64 sites, and this cluster has more.",
-        Protocol::Catenae | Protocol::ReplicatedCommit => "Connect to the first or the second site of a region.",
-    };
-    SqlError::unsupported(format!("this site holds no databases of protocol \"{}\"", protocol.name())).with_hint(hint)
 }
 
 /// The commits, and snapshots, that a session was told of.
@@ -133,7 +101,7 @@ impl Home {
 
     /// The name of the protocol.
     pub fn protocol(&self) -> &str {
-        self.database.as_ref().map_or(Protocol::ReplicatedCommit.name(), |database| &database.protocol)
+        self.database.as_ref().map_or(PROTOCOLS[0].0, |database| &database.protocol)
     }
 
     /// The catalog as one transaction uses it.

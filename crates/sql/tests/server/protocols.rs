@@ -3,7 +3,7 @@
 use crate::support::{Server, code, strings};
 use rhumb_sql::Gateways;
 use rhumb_sql::catalog::{hand_over, reclaim};
-use rhumb_sql::schema::Protocol;
+use rhumb_sql::protocols::Protocol;
 use rhumb_sql::server::ServerOptions;
 use rhumb_sql::testing::LocalGateway;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! What a site hands in: where transactions begin, and what its protocols let people see and change.
 
-use crate::schema::Protocol;
-use rhumb_catenae::administration::Administration as EpochAdministration;
+use super::epochs::EpochAdministration;
+use super::quorums::QuorumAdministration;
+use super::{Administration, Protocol};
 use rhumb_commit::transaction::Gateway;
-use rhumb_quad::administration::Administration as QuorumAdministration;
 use std::sync::Arc;
 
 /// Where transactions begin, by protocol.
@@ -16,9 +16,9 @@ pub struct Gateways {
     /// Of QuAD; a cluster with very many sites has none.
     pub quad: Option<Arc<dyn Gateway>>,
     /// What Catenae shows of its epochs.
-    pub epochs: Option<Arc<dyn EpochAdministration>>,
+    pub epochs: Option<Arc<dyn rhumb_catenae::administration::Administration>>,
     /// What QuAD shows of its quorums, and lets change.
-    pub quorums: Option<Arc<dyn QuorumAdministration>>,
+    pub quorums: Option<Arc<dyn rhumb_quad::administration::Administration>>,
 }
 
 impl Gateways {
@@ -26,6 +26,15 @@ impl Gateways {
     pub fn apart(&self) -> impl Iterator<Item = (Protocol, &Arc<dyn Gateway>)> {
         let catenae = self.catenae.iter().map(|gateway| (Protocol::Catenae, gateway));
         catenae.chain(self.quad.iter().map(|gateway| (Protocol::Quad, gateway)))
+    }
+
+    /// What is administered of a protocol here.
+    pub fn administration(&self, protocol: Protocol) -> Option<Arc<dyn Administration>> {
+        match protocol {
+            Protocol::ReplicatedCommit => None,
+            Protocol::Catenae => self.epochs.clone().map(|epochs| Arc::new(EpochAdministration(epochs)) as Arc<dyn Administration>),
+            Protocol::Quad => self.quorums.clone().map(|quorums| Arc::new(QuorumAdministration(quorums)) as Arc<dyn Administration>),
+        }
     }
 }
 
