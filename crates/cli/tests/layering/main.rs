@@ -1,9 +1,13 @@
-//! Holds the layering: a crate uses only what stands above it in the table of ARCHITECTURE.md, and the pure crates use
-//! nothing that could reach the outside world.
+//! Holds the layering: a crate uses only what stands above it in the table of ARCHITECTURE.md, the pure crates use nothing that could
+//! reach the outside world, and within some crates no files use each other.
+
+mod source;
+mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
+use tree::{Circle, Tree};
 
 /// The crates from the top layer down. Each may use those before it.
 const LAYERS: [&str; 19] = [
@@ -61,6 +65,8 @@ const PURE: [(&str, &[&str]); 9] = [
     ("forecast", &["crc32fast", "csv", "libm", "nalgebra", "postcard", "serde", "thiserror"]),
     ("plan", &["serde", "strsim", "thiserror"]),
 ];
+/// Crates whose files can be read from the bottom up: none uses one that uses it.
+const WITHOUT_CIRCLES: [&str; 7] = ["core", "commit", "replicated-commit", "catenae", "quad", "paxos-commit", "sql"];
 
 fn crates() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -127,5 +133,14 @@ fn pure_crates_use_nothing_that_reaches_the_outside_world() {
             );
         }
         assert!(crates().join(name).join("clippy.toml").exists(), "{name} has no lint against the outside world");
+    }
+}
+
+#[test]
+fn no_files_of_some_crates_use_each_other() {
+    for name in WITHOUT_CIRCLES {
+        for Circle { folder, siblings, because } in Tree::read(&crates().join(name).join("src")).circles() {
+            panic!("in crates/{name}/src/{folder} these use each other: {}\n  {}", siblings.join(", "), because.join("\n  "));
+        }
     }
 }
