@@ -11,7 +11,7 @@ use rhumb_quad::quorums::Policy;
 use rhumb_replicated_commit as replicated_commit;
 use rhumb_sim::history::Mode;
 use rhumb_sim::{Config, FaultRates, World};
-use rhumb_sql::keyspaces::Gateways;
+use rhumb_sql::Gateways;
 use std::sync::Arc;
 
 /// How far clocks are off at the most where epochs follow them.

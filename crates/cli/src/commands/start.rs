@@ -15,7 +15,7 @@ use rhumb_node::status::Status;
 use rhumb_quad as quad;
 use rhumb_quota::gateway::Quotas;
 use rhumb_replicated_commit::{Config as Protocol, Site};
-use rhumb_sql::keyspaces::Gateways;
+use rhumb_sql::Gateways;
 use rhumb_sql::server::{ServerOptions, decline, serve_until};
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, IsTerminal};
