@@ -293,5 +293,12 @@ mod tests {
             assert_eq!(settings.timeout(Timeout::Statement), expected.map(Duration::from_millis), "{text}");
         }
         assert!(settings.set("statement_timeout", Some("soon")).is_err());
+        for timeout in [Timeout::Statement, Timeout::Lock, Timeout::IdleInTransaction] {
+            assert_eq!(Settings::default().timeout(timeout), None, "by default there is none");
+            let longest = Timeout::MILLIS_MAX;
+            settings.set(timeout.setting(), Some(&longest.to_string())).expect("the longest");
+            assert_eq!(settings.timeout(timeout), Some(Duration::from_millis(longest)));
+            assert!(settings.set(timeout.setting(), Some(&(longest + 1).to_string())).is_err(), "{}", timeout.setting());
+        }
     }
 }

@@ -125,6 +125,7 @@ mod tests {
     use super::*;
     use crate::context::environment::System;
     use crate::testing::LocalGateway;
+    use datafusion::common::DataFusionError;
 
     #[test]
     fn queries_use_no_disk_and_say_so_when_memory_is_short() {
