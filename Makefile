@@ -15,6 +15,7 @@ test: ## All tests.
 	cargo test --package rhumb-replicated-commit --package rhumb-sim --features planted --test scenarios --test world --test planted --test quad_moves --test catenae_replication
 	cargo test --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --features planted --test model -- planted
 	cargo test --package rhumb-catenae --features planted --lib agreement
+	cargo test --package rhumb-quad --features planted --lib -- model::tests::planted
 	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan -- planted caught
 
 verify: ## The read-only gate: format, lints, documentation, what it names, and that the fuzz targets compile.

@@ -103,7 +103,7 @@ pub enum Refused {
 }
 
 /// The locks of one replica, and who waits for them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct WoundWait {
     held: Spans<Mode>,
     waiting: Spans<(Mode, Phase)>,

@@ -27,7 +27,7 @@ use rhumb_core::{Ballot, Batch, SiteId, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A site's part in the changes that end its epochs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Acceptor {
     /// Set while the epoch is sealed here.
     sealed: Option<Sealed>,
@@ -39,7 +39,7 @@ pub(super) struct Acceptor {
     adopted: Option<Time>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sealed {
     record: AcceptorRecord,
     /// The tick at which it last heard of an attempt.
@@ -57,7 +57,7 @@ pub(super) struct NearAcceptor<'a> {
 }
 
 /// What an acceptor promises a mover once it is on disk.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Vote {
     pub(super) to: SiteId,
     pub(super) promise: Promise,

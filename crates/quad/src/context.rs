@@ -37,7 +37,7 @@ pub(super) struct Asked {
 }
 
 /// What a load or a persist is for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Job {
     /// A bound of the clock is durable.
     ClockBound(Timestamp),
@@ -62,7 +62,7 @@ pub(super) enum Job {
 }
 
 /// What the roles of a site share.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) me: SiteId,
     pub(super) config: Config,

@@ -33,7 +33,7 @@ use rhumb_core::{Key, KeyRange, SiteId, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is measured at a site, and heard from others.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Monitor {
     /// The running one.
     period: Period,
@@ -53,7 +53,7 @@ pub(super) struct Monitor {
 }
 
 /// Messages of a site to itself in a period: how often, and how long they took, in sum and at the least.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct OwnPings {
     count: u64,
     sum: Span,
@@ -61,7 +61,7 @@ struct OwnPings {
 }
 
 /// The rows here, counted a page at a time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct RowCount {
     /// By the last count that came to its end.
     known: u64,
@@ -73,7 +73,7 @@ struct RowCount {
 }
 
 /// How often in a row a change was due and did not come.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Due {
     /// At the end of a period.
     at_period: u64,
@@ -102,7 +102,7 @@ pub(super) struct Activity {
 
 /// A period. All sites end theirs at the same times, by their clocks: ticks wait for the processor, so that a period counted in them would
 /// be the longer the busier its site is. A clock that jumps ends one early.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Period {
     /// Counted from the clock's zero; none before the first tick.
     number: Option<u64>,
@@ -123,7 +123,7 @@ struct Period {
 }
 
 /// What was heard of a site.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Heard {
     forecast: Forecast,
     latency: LatencyModel,

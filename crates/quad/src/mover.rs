@@ -36,7 +36,7 @@ use rhumb_core::{Ballot, SiteId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The changes that a site attempts, one at a time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Mover {
     attempt: Option<Attempt>,
     /// The highest number of a ballot that it has heard of.
@@ -44,7 +44,7 @@ pub(super) struct Mover {
 }
 
 /// An attempt to change the configuration.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Attempt {
     ballot: Ballot,
     goal: Goal,
@@ -56,7 +56,7 @@ struct Attempt {
     stage: Stage,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
     Sealing,
     /// `pages`: how far those have come that are not done.

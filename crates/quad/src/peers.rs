@@ -8,7 +8,7 @@ use rhumb_core::{SiteId, Table};
 use std::collections::BTreeMap;
 
 /// What a site knows of the others' links; all in ticks of this incarnation.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Peers {
     /// When each was last heard of.
     heard: BTreeMap<SiteId, u64>,

@@ -43,7 +43,7 @@ use rhumb_core::{Ballot, Batch, Key, Row, SiteId, Table, Timestamp, TxnId, work}
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How much of the past is at a site, and what it is getting of the rest.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reconciler {
     base: Base,
     pulling: Option<Pulling>,
@@ -54,7 +54,7 @@ pub(super) struct Reconciler {
 }
 
 /// What a site is getting, or has got for an attempt.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pulling {
     /// All that was committed before this epoch.
     before: Epoch,
@@ -82,7 +82,7 @@ impl Pulling {
 }
 
 /// What is got from one source.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Progress {
     since: Epoch,
     after: Cursor,
@@ -98,7 +98,7 @@ struct Progress {
     again: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Page {
     entries: Vec<Difference>,
     next: Option<Cursor>,

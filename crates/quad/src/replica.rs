@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 /// What a site holds for others.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Replica {
     table: WoundWait,
     sessions: BTreeMap<TxnId, Session>,
@@ -37,7 +37,7 @@ pub(super) struct Replica {
 }
 
 /// A transaction that holds locks here, or waits for some, and is not prepared.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Session {
     name: Timestamp,
     /// The tick at which it was last heard of.
@@ -48,20 +48,20 @@ struct Session {
     asked: Option<Asked>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Asked {
     missing: BTreeSet<Lock>,
     what: What,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum What {
     Read { number: u32, query: Query },
     Prepare { writes: Vec<(Key, Option<Value>)> },
 }
 
 /// A transaction that is prepared here.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Prepared {
     record: PreparedRecord,
     /// The tick at which it last asked for its outcome, or heard that it commits.

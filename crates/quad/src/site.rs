@@ -3,6 +3,9 @@
 //! A site drops what arrives before it has read its disk, as if it had been lost on the way. What one role wants of another comes back as a
 //! value and is handed on here, in the same step; where an epoch ends, all of them take part ([`Roles::adopt`]).
 
+#[cfg(test)]
+mod model;
+
 use super::acceptor::{Acceptor, NearAcceptor, Vote};
 use super::config::{COLLECT_EVERY, Config, PAGE_BYTES_MAX, RECOVERY_PAGE};
 use super::configuration::{Carried, Configuration, Cores, Epoch, Stamped};

@@ -20,7 +20,7 @@ const UNNAMED_MAX: usize = 10_000;
 const UNNAMED_BYTES_MAX: usize = 64 << 20;
 
 /// What waits for a timestamp.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Unnamed {
     /// A client begins a transaction.
     Begin(RequestId, Request),
@@ -29,7 +29,7 @@ pub(super) enum Unnamed {
 }
 
 /// All that wait.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct UnnamedQueue {
     waiting: Vec<Unnamed>,
     bytes: usize,

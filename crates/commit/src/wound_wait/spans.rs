@@ -7,7 +7,7 @@ use rhumb_core::{Key, KeyRange, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// See the file's first lines. A transaction may own the same range several times, with different things on it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Spans<T> {
     /// By the start of their range: those that cover one key.
     keys: BTreeMap<Key, Owners<T>>,
@@ -18,7 +18,7 @@ pub(super) struct Spans<T> {
 }
 
 /// What there is on one key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Owners<T> {
     range: KeyRange,
     carried: BTreeMap<TxnId, Vec<T>>,

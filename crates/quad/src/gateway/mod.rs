@@ -32,7 +32,7 @@ use rhumb_core::{Batch, SiteId, Table, Timestamp, TxnId, work};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The transactions of a site's clients.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Gateway {
     open: BTreeMap<TxnId, Open>,
     decided: BTreeMap<TxnId, Decided>,
@@ -53,7 +53,7 @@ pub(crate) struct Commits {
 }
 
 /// A request that waits for the next configuration.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     id: RequestId,
     request: Request,
@@ -62,7 +62,7 @@ struct Waiting {
 }
 
 /// A transaction that is not decided.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     /// Its number among those of this site.
     turn: u64,
@@ -79,7 +79,7 @@ struct Open {
     doing: Doing,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Doing {
     /// Its client thinks.
     Idle,
@@ -103,7 +103,7 @@ enum Doing {
 }
 
 /// A transaction that commits.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Decided {
     at: Timestamp,
     trips: u32,

@@ -1,0 +1,210 @@
+//! The state space: where each site is, and what was sent.
+
+use super::atlas::Atlas;
+use super::case::{Case, Frail};
+use super::facts::Facts;
+use super::machine::Event;
+use super::message::Arrival;
+use super::properties;
+use crate::configuration::{Configuration, Epoch};
+use crate::testing::site;
+use rhumb_core::SiteId;
+use stateright::{Model, Property};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+#[derive(Clone)]
+pub(super) struct Cluster {
+    pub(super) case: Arc<Case>,
+    pub(super) atlas: Arc<Atlas>,
+}
+
+/// A state of the cluster. Machines and messages stand here by their numbers in the atlas.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    machines: Vec<u32>,
+    /// All that was sent and may arrive.
+    network: BTreeSet<u32>,
+    /// The transactions that clients have committed, or tried to.
+    begun: BTreeSet<usize>,
+    /// An operator has said who is lost. Clients of these hear nothing from then on, though they may be up.
+    is_declared: bool,
+    has_crashed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// An operator asks for this change.
+    Ask(usize),
+    /// A client commits this transaction.
+    Commit(usize),
+    /// A message arrives.
+    Hear { at: usize, letter: u32 },
+    /// All confirmations of commits that were sent to a site arrive there: before the last it does nothing.
+    HearConfirmations { at: usize },
+    /// The frail site makes a write durable.
+    Sync(usize),
+    /// It crashes, and starts again.
+    Crash(usize),
+}
+
+impl Cluster {
+    pub(super) fn new(case: Case) -> Cluster {
+        let case = Arc::new(case);
+        Cluster { atlas: Arc::new(Atlas::new(case.clone())), case }
+    }
+
+    /// What is to be seen of each site.
+    pub(super) fn facts(&self, state: &State) -> Vec<Arc<Facts>> {
+        state.machines.iter().map(|machine| self.atlas.facts(*machine)).collect()
+    }
+
+    /// All configurations that somebody says were decided, and the first.
+    pub(super) fn configurations(&self, state: &State) -> BTreeMap<Epoch, Vec<Configuration>> {
+        let mut all = BTreeMap::from([(Epoch::FIRST, vec![Configuration::first(self.case.first.clone())])]);
+        for letter in &state.network {
+            if let Some(decided) = self.atlas.letter(*letter).message.decided() {
+                all.entry(decided.epoch).or_default().push(decided.clone());
+            }
+        }
+        all
+    }
+
+    /// True if that site is declared lost.
+    pub(super) fn is_lost(&self, state: &State, at: usize) -> bool {
+        state.is_declared && self.case.lost().contains(&site(at as u16))
+    }
+
+    /// Something happens at a site, and whatever arrives at once arrives. True if that makes a difference.
+    fn happens(&self, state: &mut State, at: usize, event: Event) -> bool {
+        let mut events = VecDeque::from([(at, event)]);
+        let mut makes_difference = false;
+        while let Some((at, event)) = events.pop_front() {
+            let machine = state.machines[at];
+            let step = self.atlas.step(machine, event.clone());
+            let changes = self.atlas.facts(machine).rest != self.atlas.facts(step.to).rest;
+            let mut says_new = false;
+            for number in &step.sent {
+                let letter = self.atlas.letter(*number);
+                match letter.arrival {
+                    Arrival::Never => {}
+                    Arrival::Whenever => says_new |= state.network.insert(*number),
+                    Arrival::AtOnce => {
+                        let reached = letter.message.to.iter().map(|to| usize::from(to.region.0));
+                        let is_cut = |at: usize| letter.message.is_of_transaction() && self.is_lost(state, at);
+                        let reached: Vec<usize> = reached.filter(|at| !is_cut(*at)).collect();
+                        events.extend(reached.into_iter().map(|to| (to, Event::Hear(vec![*number]))));
+                    }
+                }
+            }
+            if let Event::Hear(numbers) = &event
+                && step.sent.is_empty()
+                && !changes
+            {
+                // Who cannot answer yet may later.
+                let open = numbers.iter().filter(|number| self.atlas.letter(**number).message.is_pull());
+                open.for_each(|number| makes_difference |= state.network.insert(*number));
+            }
+            if changes || says_new {
+                state.machines[at] = step.to;
+                makes_difference = true;
+            }
+        }
+        makes_difference
+    }
+
+    /// The messages that may arrive at a site now.
+    fn letters(&self, state: &State, at: usize) -> Vec<u32> {
+        let may_arrive = |number: &&u32| {
+            let message = &self.atlas.letter(**number).message;
+            message.to.contains(&site(at as u16)) && !(message.is_of_transaction() && self.is_lost(state, at))
+        };
+        state.network.iter().filter(may_arrive).copied().collect()
+    }
+}
+
+impl Model for Cluster {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let machines = (0..self.case.sites()).map(|at| self.atlas.beginning(at)).collect();
+        vec![State { machines, network: BTreeSet::new(), begun: BTreeSet::new(), is_declared: false, has_crashed: false }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let facts = self.facts(state);
+        for (number, change) in self.case.changes.iter().enumerate() {
+            if facts[change.at].epoch == change.epoch {
+                actions.push(Action::Ask(number));
+            }
+        }
+        for (transaction, gateway) in self.case.gateways.iter().enumerate() {
+            let is_of_now = facts[*gateway].epoch == Epoch(1 + transaction as u64) && facts[*gateway].is_open;
+            if is_of_now && !state.begun.contains(&transaction) && !self.is_lost(state, *gateway) {
+                actions.push(Action::Commit(transaction));
+            }
+        }
+        for at in 0..self.case.sites() {
+            let letters = self.letters(state, at).into_iter();
+            let (confirmations, others): (Vec<u32>, Vec<u32>) =
+                letters.partition(|letter| self.atlas.letter(*letter).message.confirms_commit());
+            actions.extend((!confirmations.is_empty()).then_some(Action::HearConfirmations { at }));
+            actions.extend(others.into_iter().map(|letter| Action::Hear { at, letter }));
+        }
+        if let Some(Frail { site, .. }) = self.case.frail {
+            actions.extend((!facts[site].is_synced).then_some(Action::Sync(site)));
+            actions.extend((!state.has_crashed).then_some(Action::Crash(site)));
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        let makes_difference = match action {
+            Action::Ask(number) => {
+                let change = &self.case.changes[number];
+                state.is_declared |= !change.goal.lost.is_empty();
+                self.happens(&mut state, change.at, Event::Ask(number))
+            }
+            Action::Commit(transaction) => {
+                state.begun.insert(transaction);
+                self.happens(&mut state, self.case.gateways[transaction], Event::Commit(transaction))
+            }
+            Action::Hear { at, letter } => self.happens(&mut state, at, Event::Hear(vec![letter])),
+            Action::HearConfirmations { at } => {
+                let mut confirmations = self.letters(&state, at);
+                confirmations.retain(|letter| self.atlas.letter(*letter).message.confirms_commit());
+                self.happens(&mut state, at, Event::Hear(confirmations))
+                    && self.facts(last)[at].unresolved != self.facts(&state)[at].unresolved
+            }
+            Action::Sync(at) => self.happens(&mut state, at, Event::Sync),
+            Action::Crash(at) => {
+                state.has_crashed = true;
+                self.happens(&mut state, at, Event::Crash)
+            }
+        };
+        makes_difference.then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Cluster>> {
+        let mut all = properties::all();
+        all.extend(match self.case.gateways.len() {
+            0 => Vec::new(),
+            1 => properties::of_one_change(),
+            _ => properties::of_two_changes(),
+        });
+        all
+    }
+
+    fn format_action(&self, action: &Action) -> String {
+        match action {
+            Action::Hear { at, letter } => format!("r{at}.0 hears {}", self.atlas.letter(*letter).message),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+/// These sites.
+pub(super) fn sites(of: impl IntoIterator<Item = usize>) -> BTreeSet<SiteId> {
+    of.into_iter().map(|at| site(at as u16)).collect()
+}

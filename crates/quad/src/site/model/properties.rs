@@ -1,0 +1,129 @@
+//! What must hold in every state, and what must be reachable.
+
+use super::cluster::{Cluster, State, sites};
+use super::facts::{End, Facts};
+use crate::configuration::{Configuration, Epoch};
+use crate::testing::site;
+use rhumb_core::SiteId;
+use stateright::Property;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Consensus.
+pub(super) const AGREEMENT: &str = "one configuration is decided for an epoch";
+/// Intersection of quorums over epochs.
+pub(super) const FENCED: &str = "no quorum of an epoch is left once the next is decided";
+/// What clients may rely on.
+pub(super) const LASTING: &str = "what was acknowledged, shown or carried over is seen by every quorum of later epochs";
+pub(super) const UNDONE: &str = "what a client was told to have failed is nowhere";
+/// What a site says of itself.
+pub(super) const TRUE_CLAIMS: &str = "who says that it holds all before an epoch does";
+
+pub(super) fn all() -> Vec<Property<Cluster>> {
+    vec![
+        Property::always(AGREEMENT, |cluster: &Cluster, state: &State| {
+            cluster.configurations(state).values().all(|of_epoch| of_epoch.len() == 1)
+        }),
+        Property::always(FENCED, is_fenced),
+        Property::always(LASTING, is_lasting),
+        Property::always(UNDONE, is_undone),
+        Property::always(TRUE_CLAIMS, has_true_claims),
+    ]
+}
+
+/// What should be possible where one epoch ends.
+pub(super) fn of_one_change() -> Vec<Property<Cluster>> {
+    vec![
+        Property::sometimes("a commit is carried over", |cluster: &Cluster, state: &State| {
+            decided(cluster, state).iter().any(|next| !next.carried.is_empty())
+        }),
+        Property::sometimes("what was acknowledged is copied", |cluster: &Cluster, state: &State| {
+            let is_acknowledged = cluster.facts(state).iter().any(|facts| facts.ends.get(&0) == Some(&End::Committed));
+            is_acknowledged && decided(cluster, state).iter().any(|next| next.carried.is_empty())
+        }),
+        Property::sometimes("a transaction that was decided is dropped", |cluster: &Cluster, state: &State| {
+            cluster.facts(state).iter().any(|facts| facts.ends.get(&0) == Some(&End::Failed))
+        }),
+    ]
+}
+
+/// What should be possible where two epochs end.
+pub(super) fn of_two_changes() -> Vec<Property<Cluster>> {
+    vec![
+        Property::sometimes("a site passes an epoch over and catches up", |cluster: &Cluster, state: &State| {
+            let facts = cluster.facts(state);
+            let has_passed = |site: SiteId| !decided(cluster, state)[0].holders().any(|holder| holder == site);
+            (0..facts.len()).any(|at| facts[at].holds == Epoch(3) && facts[at].rows.contains(&0) && has_passed(site(at as u16)))
+        }),
+        Property::sometimes("both transactions last", |cluster: &Cluster, state: &State| {
+            cluster.facts(state).iter().all(|facts| facts.holds == Epoch(3) && facts.rows == [0, 1])
+        }),
+    ]
+}
+
+/// The epoch in which clients commit a transaction.
+fn epoch_of(transaction: usize) -> Epoch {
+    Epoch(1 + transaction as u64)
+}
+
+/// The configurations that were decided, but for the first.
+fn decided(cluster: &Cluster, state: &State) -> Vec<Configuration> {
+    cluster.configurations(state).into_iter().filter(|(epoch, _)| *epoch > Epoch::FIRST).flat_map(|(_, of_epoch)| of_epoch).collect()
+}
+
+/// The sites of which `is_one` is true.
+fn which(facts: &[Arc<Facts>], is_one: impl Fn(&Facts) -> bool) -> BTreeSet<SiteId> {
+    sites((0..facts.len()).filter(|at| is_one(&facts[*at])))
+}
+
+fn is_fenced(cluster: &Cluster, state: &State) -> bool {
+    let facts = cluster.facts(state);
+    let configurations = cluster.configurations(state);
+    configurations.iter().filter(|(epoch, _)| configurations.contains_key(&epoch.next())).all(|(epoch, of_epoch)| {
+        let mut serving = which(&facts, |facts| facts.epoch == *epoch && facts.is_open);
+        serving.retain(|site| !cluster.is_lost(state, usize::from(site.region.0)));
+        of_epoch.iter().all(|configuration| !has_quorum(configuration, &serving))
+    })
+}
+
+/// True if something can be read or written under `configuration` at `sites` alone.
+fn has_quorum(configuration: &Configuration, sites: &BTreeSet<SiteId>) -> bool {
+    let quorums = &configuration.quorums;
+    sites.iter().any(|at| quorums.read(*at, sites, 0).is_some() || quorums.write(*at, sites, 0).is_some())
+}
+
+/// The transactions that must not be lost: a client was told that they committed, their rows were shown, or a configuration names them.
+fn in_force(cluster: &Cluster, state: &State, facts: &[Arc<Facts>]) -> Vec<usize> {
+    let decided = decided(cluster, state);
+    let is_in_force = |transaction: &usize| {
+        let is_known = |facts: &Arc<Facts>| facts.ends.get(transaction) == Some(&End::Committed) || facts.rows.contains(transaction);
+        // A transaction is the only one of its epoch.
+        let is_carried = |next: &Configuration| next.epoch == epoch_of(*transaction).next() && !next.carried.is_empty();
+        facts.iter().any(is_known) || decided.iter().any(is_carried)
+    };
+    (0..cluster.case.gateways.len()).filter(is_in_force).collect()
+}
+
+fn is_lasting(cluster: &Cluster, state: &State) -> bool {
+    let facts = cluster.facts(state);
+    let in_force = in_force(cluster, state, &facts);
+    decided(cluster, state).iter().all(|next| {
+        in_force.iter().filter(|transaction| epoch_of(**transaction) < next.epoch).all(|transaction| {
+            let lacking = which(&facts, |facts| facts.epoch == next.epoch && !facts.rows.contains(transaction));
+            let is_read = lacking.iter().any(|at| next.quorums.read(*at, &lacking, 0).is_some());
+            !is_read && next.holders().all(|holder| !lacking.contains(&holder))
+        })
+    })
+}
+
+fn is_undone(cluster: &Cluster, state: &State) -> bool {
+    let facts = cluster.facts(state);
+    let in_force = in_force(cluster, state, &facts);
+    facts.iter().flat_map(|facts| &facts.ends).all(|(transaction, end)| *end != End::Failed || !in_force.contains(transaction))
+}
+
+fn has_true_claims(cluster: &Cluster, state: &State) -> bool {
+    let facts = cluster.facts(state);
+    let in_force = in_force(cluster, state, &facts);
+    facts.iter().all(|facts| in_force.iter().all(|transaction| epoch_of(*transaction) >= facts.holds || facts.rows.contains(transaction)))
+}
