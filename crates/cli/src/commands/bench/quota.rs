@@ -3,11 +3,11 @@
 use super::error::Error;
 use super::progress::Bar;
 use super::target::Servers;
-use crate::duration::parse_duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use rhumb_lab::bench::{Pace, Until};
-use rhumb_lab::quota::{self, InitOptions, Mix, RunOptions};
+use rhumb_bench::driver::{Pace, Until};
+use rhumb_bench::workloads::quota::{self, InitOptions, Mix, RunOptions};
+use rhumb_display::parse_duration;
 use rhumb_quota::operation::AMOUNT_MAX;
 use rhumb_quota::spec::{OfferPolicy, ProtocolKind, Reallocation};
 use std::process::ExitCode;
