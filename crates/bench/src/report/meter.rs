@@ -3,20 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
-use super::run::{AbortReport, Percentiles};
-
-/// Latencies are kept in microseconds up to ten minutes, with three significant digits.
-const LATENCY_US_MAX: u64 = 600_000_000;
-const SIGNIFICANT_DIGITS: u8 = 3;
+use super::aborts::AbortReport;
+use super::latencies::Latencies;
+use super::percentiles::Percentiles;
 
 /// Distinct causes kept apart; what comes after them is counted as [`OTHER`].
 const CAUSES_MAX: usize = 32;
 const OTHER: &str = "other";
 
 /// Counts and latencies of some transactions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Meter {
     /// Transactions committed.
     pub committed: u64,
@@ -30,33 +26,17 @@ pub struct Meter {
     pub unavailable: BTreeMap<String, AbortReport>,
     /// Transactions that the server refused, by message.
     pub errors: BTreeMap<String, u64>,
-    latency: Histogram<u64>,
-    commit: Histogram<u64>,
-}
-
-impl Default for Meter {
-    fn default() -> Meter {
-        let histogram = || Histogram::new_with_bounds(1, LATENCY_US_MAX, SIGNIFICANT_DIGITS).expect("the bounds are in order");
-        Meter {
-            committed: 0,
-            rolled_back: 0,
-            unknown: 0,
-            aborts: BTreeMap::new(),
-            unavailable: BTreeMap::new(),
-            errors: BTreeMap::new(),
-            latency: histogram(),
-            commit: histogram(),
-        }
-    }
+    latency: Latencies,
+    commit: Latencies,
 }
 
 impl Meter {
     /// Counts a committed transaction, with its latency from its first attempt on and that of each of its COMMITs.
     pub fn commit(&mut self, latency: Duration, commits: &[Duration]) {
         self.committed += 1;
-        self.latency.saturating_record(micros(latency));
+        self.latency.record(latency);
         for commit in commits {
-            self.commit.saturating_record(micros(*commit));
+            self.commit.record(*commit);
         }
     }
 
@@ -89,18 +69,23 @@ impl Meter {
         for (reason, count) in &other.errors {
             *entry(&mut self.errors, reason) += count;
         }
-        self.latency.add(&other.latency).expect("the bounds are the same");
-        self.commit.add(&other.commit).expect("the bounds are the same");
+        self.latency.add(&other.latency);
+        self.commit.add(&other.commit);
+    }
+
+    /// Committed transactions per second, of `seconds`.
+    pub fn committed_per_s(&self, seconds: f64) -> f64 {
+        if seconds > 0.0 { self.committed as f64 / seconds } else { 0.0 }
     }
 
     /// Latencies of committed transactions.
     pub fn latency(&self) -> Option<Percentiles> {
-        percentiles(&self.latency)
+        Percentiles::of(&self.latency)
     }
 
     /// Latencies of their COMMITs.
     pub fn commit_latency(&self) -> Option<Percentiles> {
-        percentiles(&self.commit)
+        Percentiles::of(&self.commit)
     }
 
     /// Aborted attempts.
@@ -118,22 +103,6 @@ impl Meter {
 fn entry<'a, T: Default>(counts: &'a mut BTreeMap<String, T>, cause: &str) -> &'a mut T {
     let known = counts.contains_key(cause) || counts.len() < CAUSES_MAX;
     counts.entry(if known { cause } else { OTHER }.to_owned()).or_default()
-}
-
-fn micros(latency: Duration) -> u64 {
-    u64::try_from(latency.as_micros()).unwrap_or(LATENCY_US_MAX).max(1)
-}
-
-fn percentiles(histogram: &Histogram<u64>) -> Option<Percentiles> {
-    let ms = |us: u64| us as f64 / 1000.0;
-    let at = |quantile| ms(histogram.value_at_quantile(quantile));
-    (!histogram.is_empty()).then(|| Percentiles {
-        p50_ms: at(0.50),
-        p95_ms: at(0.95),
-        p99_ms: at(0.99),
-        mean_ms: histogram.mean() / 1000.0,
-        max_ms: ms(histogram.max()),
-    })
 }
 
 #[cfg(test)]

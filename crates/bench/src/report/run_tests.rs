@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::super::meter::Meter;
+use super::super::percentiles::Percentiles;
 use super::*;
 
 fn meter(committed: u64, latency_ms: u64) -> Meter {
@@ -46,7 +48,7 @@ fn the_text_is_aligned_and_complete() {
 #[test]
 fn a_floor_below_a_millisecond_is_no_measure() {
     let region = |floor_ms| RegionReport { floor_ms: Some(floor_ms), ..RegionReport::default() }.filled(&meter(1, 10), 1.0);
-    let shown = |floor_ms| region_cells(&region(floor_ms))[12..].to_vec();
+    let shown = |floor_ms| region(floor_ms).cells()[12..].to_vec();
     assert_eq!(shown(0.04), ["–", "–", "–"]);
     assert_eq!(shown(1.0), ["1.00", "10.01×", "5.00×"]);
     assert_eq!(region(0.04).p50_over_floor, None);
@@ -63,4 +65,24 @@ fn json_carries_every_figure() {
     assert_eq!(json["kinds"][0]["rolled_back"], 10);
     let ratio = json["regions"][0]["commit_p50_over_floor"].as_f64().expect("a ratio");
     assert!((ratio - 90.0 / 86.0).abs() < 0.001, "{ratio}");
+}
+
+fn measured(medians: &[(&str, f64)]) -> Report {
+    let latency = |p50_ms| Some(Percentiles { p50_ms, p95_ms: p50_ms, p99_ms: p50_ms, mean_ms: p50_ms, max_ms: p50_ms });
+    let region = |(name, p50): &(&str, f64)| RegionReport { region: (*name).into(), latency: latency(*p50), ..RegionReport::default() };
+    Report { regions: medians.iter().map(region).collect(), ..Report::default() }
+}
+
+#[test]
+fn a_median_is_as_predicted_within_five_percent_and_three_milliseconds() {
+    let plan =
+        r#"{"mean_ms": 1.0, "clients": [{"region": "a", "latency_ms": 100.0, "floor_ms": 90.0}, {"region": "b", "latency_ms": 100.0}]}"#;
+    let prediction = Prediction::parse(plan).expect("a plan");
+    let mut report = measured(&[("a", 108.0), ("b", 91.9), ("c", 5.0)]);
+    report.hold_against(&prediction);
+    let verdicts: Vec<_> = report.predictions.iter().map(|it| it.as_predicted).collect();
+    assert_eq!(verdicts, [Some(true), Some(false), None]);
+    assert_eq!(report.warnings, ["the plan has no clients in c"]);
+    let shown = comparison::table(&report.predictions).to_string();
+    assert!(shown.contains("+8.0") && shown.contains("-8.1"), "{shown}");
 }

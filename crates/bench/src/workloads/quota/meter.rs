@@ -1,16 +1,12 @@
 //! What is counted and timed of the operations of one kind in one region.
 
-use hdrhistogram::Histogram;
+use crate::report::Latencies;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Latencies are kept in microseconds up to a minute, with three significant digits.
-const LATENCY_US_MAX: u64 = 60_000_000;
-const SIGNIFICANT_DIGITS: u8 = 3;
-
 /// Counts and latencies.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Meter {
     /// Operations done.
     pub done: u64,
@@ -19,14 +15,7 @@ pub struct Meter {
     /// Operations whose connection broke before they were answered.
     pub unknown: u64,
     /// Of every answer, whatever it was: a refusal takes its time too.
-    latency: Histogram<u64>,
-}
-
-impl Default for Meter {
-    fn default() -> Meter {
-        let latency = Histogram::new_with_bounds(1, LATENCY_US_MAX, SIGNIFICANT_DIGITS).expect("the bounds are in order");
-        Meter { done: 0, refused: BTreeMap::new(), unknown: 0, latency }
-    }
+    latency: Latencies,
 }
 
 impl Meter {
@@ -36,7 +25,7 @@ impl Meter {
             None => self.done += 1,
             Some(code) => *self.refused.entry(code.to_owned()).or_default() += 1,
         }
-        self.latency.saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1));
+        self.latency.record(latency);
     }
 
     /// Adds what `other` counted.
@@ -46,7 +35,7 @@ impl Meter {
         for (code, count) in &other.refused {
             *self.refused.entry(code.clone()).or_default() += count;
         }
-        self.latency.add(&other.latency).expect("the bounds are the same");
+        self.latency.add(&other.latency);
     }
 
     /// Operations refused, whatever the code.
@@ -56,14 +45,12 @@ impl Meter {
 
     /// Percentiles of the latency of all answers; none without any.
     pub fn latency(&self) -> Option<Percentiles> {
-        let ms = |us: u64| us as f64 / 1_000.0;
-        let at = |quantile| ms(self.latency.value_at_quantile(quantile));
         (!self.latency.is_empty()).then(|| Percentiles {
-            p50_ms: at(0.5),
-            p99_ms: at(0.99),
-            p999_ms: at(0.999),
-            mean_ms: self.latency.mean() / 1_000.0,
-            max_ms: ms(self.latency.max()),
+            p50_ms: self.latency.quantile_ms(0.5),
+            p99_ms: self.latency.quantile_ms(0.99),
+            p999_ms: self.latency.quantile_ms(0.999),
+            mean_ms: self.latency.mean_ms(),
+            max_ms: self.latency.max_ms(),
         })
     }
 }

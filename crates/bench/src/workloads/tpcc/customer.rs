@@ -1,6 +1,6 @@
 //! Finding a customer by last name (clauses 2.5.2.2 and 2.6.2.2).
 
-use super::terminal::CustomerChoice;
+use super::inputs::CustomerChoice;
 use crate::client::postgres::{Failure, Session, get};
 
 const BY_LAST_NAME: &str = "SELECT c_id FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3 ORDER BY c_first";

@@ -6,8 +6,8 @@
 use chrono::NaiveDateTime;
 use rust_decimal::Decimal;
 
+use super::inputs::Inputs;
 use super::scale::DISTRICTS;
-use super::terminal::Inputs;
 use crate::client::postgres::{Access, Failure, Session, both, get};
 
 const OLDEST: &str = "SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1";

@@ -16,6 +16,8 @@ mod check;
 mod customer;
 mod deck;
 mod delivery;
+mod home;
+mod inputs;
 mod load;
 mod new_order;
 mod order_status;
@@ -40,6 +42,7 @@ use crate::client::postgres::Session;
 use crate::error::BenchError;
 use crate::tables::ledger;
 use crate::transactions::{Seat, Workload};
+use home::Home;
 
 const NAME: &str = "tpcc";
 
@@ -97,6 +100,6 @@ impl Workload for Tpcc {
 
     fn terminal(&self, seat: Seat, mut rng: Rng) -> TpccTerminal {
         let history = Rng::seeded(rng.below(u64::MAX) ^ self.started_unix_ns);
-        TpccTerminal::new(terminal::home(seat, self.scale.warehouses), self.scale, self.nurand, self.options.pause, rng, history)
+        TpccTerminal::new(Home::of(seat, self.scale.warehouses), self.scale, self.nurand, self.options.pause, rng, history)
     }
 }

@@ -14,7 +14,7 @@ use chrono::NaiveDateTime;
 use rust_decimal::Decimal;
 use tokio_postgres::Row;
 
-use super::terminal::Inputs;
+use super::inputs::Inputs;
 use crate::client::postgres::{Access, Failure, Session, Value, all, both, get, placeholders, values_list};
 
 const WAREHOUSE: &str = "SELECT w_tax FROM warehouse WHERE w_id = $1";

@@ -2,9 +2,9 @@
 
 use rhumb_core::Rng;
 
+use super::super::home::Home;
 use super::super::random::NuRand;
 use super::super::scale::Scale;
-use super::super::terminal::Home;
 use super::*;
 
 fn orders(count: usize) -> Vec<NewOrder> {

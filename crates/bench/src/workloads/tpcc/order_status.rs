@@ -3,7 +3,7 @@
 use tokio_postgres::Row;
 
 use super::customer::find;
-use super::terminal::{CustomerChoice, Inputs};
+use super::inputs::{CustomerChoice, Inputs};
 use crate::client::postgres::{Access, Failure, Session, both, get};
 
 const CUSTOMER: &str = "SELECT c_balance, c_first, c_middle, c_last FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3";

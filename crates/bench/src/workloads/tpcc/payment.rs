@@ -11,8 +11,8 @@ use chrono::NaiveDateTime;
 use rust_decimal::Decimal;
 
 use super::customer::find;
+use super::inputs::{CustomerChoice, Inputs};
 use super::random::decimal;
-use super::terminal::{CustomerChoice, Inputs};
 use crate::client::postgres::{Access, Failure, Session, Value, both, get};
 
 const WAREHOUSE: &str =
@@ -92,9 +92,9 @@ pub async fn attempt(session: &mut Session, payment: &Payment) -> Result<Decimal
 mod tests {
     use rhumb_core::Rng;
 
+    use super::super::home::Home;
     use super::super::random::NuRand;
     use super::super::scale::Scale;
-    use super::super::terminal::Home;
     use super::*;
 
     fn payments(count: i64) -> Vec<Payment> {

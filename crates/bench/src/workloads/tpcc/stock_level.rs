@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::terminal::Inputs;
+use super::inputs::Inputs;
 use crate::client::postgres::{Access, Failure, Session, Value, get, placeholders};
 
 /// Orders looked back upon.
