@@ -14,7 +14,7 @@
 //!
 //! | module | |
 //! |---|---|
-//! | [`driver`] | when load is offered: closed or open loop, and the window of a run |
+//! | [`driver`] | clients in every region, in a closed or an open loop; the window of a run; whoever watches |
 //! | [`client`] | sessions of PostgreSQL, which know an unknown outcome from a failure; connections of Redis |
 //! | [`tables`] | a bounded loader, the ledger of what it loaded, consistency conditions |
 //! | [`transactions`] | SQL transactions as load |
@@ -24,6 +24,7 @@
 pub mod client;
 pub mod driver;
 mod error;
+mod lock;
 mod progress;
 pub mod report;
 mod stages;

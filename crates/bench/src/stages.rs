@@ -66,7 +66,7 @@ pub async fn run(run: &Run, endpoints: &[Endpoint], options: &RunOptions, progre
     match run {
         Run::Ycsb(settings) => transactions::run(ycsb::Ycsb::open(&mut session, settings).await?, endpoints, options, progress).await,
         Run::Tpcc(settings) => {
-            transactions::run(tpcc::Tpcc::open(&mut session, settings, options.seed).await?, endpoints, options, progress).await
+            transactions::run(tpcc::Tpcc::open(&mut session, settings, options.driver.seed).await?, endpoints, options, progress).await
         }
         Run::Statements => transactions::run(statements::Statements::open(&mut session).await?, endpoints, options, progress).await,
         Run::Bank(settings) => {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::aborts::AbortReport;
 use super::latencies::Latencies;
 use super::percentiles::Percentiles;
+use crate::driver;
+use crate::progress::Pulse;
 
 /// Distinct causes kept apart; what comes after them is counted as [`OTHER`].
 const CAUSES_MAX: usize = 32;
@@ -55,24 +57,6 @@ impl Meter {
         *entry(&mut self.errors, reason) += 1;
     }
 
-    /// Adds what `other` counted.
-    pub fn add(&mut self, other: &Meter) {
-        self.committed += other.committed;
-        self.rolled_back += other.rolled_back;
-        self.unknown += other.unknown;
-        for (cause, count) in &other.aborts {
-            entry(&mut self.aborts, cause).add(count);
-        }
-        for (cause, count) in &other.unavailable {
-            entry(&mut self.unavailable, cause).add(count);
-        }
-        for (reason, count) in &other.errors {
-            *entry(&mut self.errors, reason) += count;
-        }
-        self.latency.add(&other.latency);
-        self.commit.add(&other.commit);
-    }
-
     /// Committed transactions per second, of `seconds`.
     pub fn committed_per_s(&self, seconds: f64) -> f64 {
         if seconds > 0.0 { self.committed as f64 / seconds } else { 0.0 }
@@ -100,6 +84,35 @@ impl Meter {
     }
 }
 
+impl driver::Meter for Meter {
+    fn add(&mut self, other: &Meter) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.unknown += other.unknown;
+        for (cause, count) in &other.aborts {
+            entry(&mut self.aborts, cause).add(count);
+        }
+        for (cause, count) in &other.unavailable {
+            entry(&mut self.unavailable, cause).add(count);
+        }
+        for (reason, count) in &other.errors {
+            *entry(&mut self.errors, reason) += count;
+        }
+        self.latency.add(&other.latency);
+        self.commit.add(&other.commit);
+    }
+
+    fn pulse(&self, elapsed: Duration) -> Pulse {
+        Pulse {
+            committed: self.committed,
+            per_second: self.committed_per_s(elapsed.as_secs_f64()),
+            p50_ms: self.latency().map_or(0.0, |latency| latency.p50_ms),
+            aborted: self.aborted(),
+            unknown: self.unknown,
+        }
+    }
+}
+
 fn entry<'a, T: Default>(counts: &'a mut BTreeMap<String, T>, cause: &str) -> &'a mut T {
     let known = counts.contains_key(cause) || counts.len() < CAUSES_MAX;
     counts.entry(if known { cause } else { OTHER }.to_owned()).or_default()
@@ -108,6 +121,7 @@ fn entry<'a, T: Default>(counts: &'a mut BTreeMap<String, T>, cause: &str) -> &'
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::Meter as _;
 
     #[test]
     fn two_meters_add_up() {

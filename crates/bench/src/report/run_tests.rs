@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::meter::Meter;
 use super::super::percentiles::Percentiles;
 use super::*;
+use crate::driver::Meter as _;
 
 fn meter(committed: u64, latency_ms: u64) -> Meter {
     let mut meter = Meter::default();

@@ -1,4 +1,4 @@
-//! What a workload gives the driver: terminals that draw transactions and attempt them.
+//! What a workload of SQL transactions is made of: terminals that draw transactions and attempt them.
 //!
 //! Drawing and attempting are apart because a transaction that is tried again must be the same transaction: a retry with new inputs would favour those that
 //! do not conflict.
@@ -9,10 +9,11 @@ use std::time::Duration;
 use rhumb_core::Rng;
 
 use crate::client::postgres::{Failure, Session};
+use crate::driver::Seat;
 use crate::report::Yardstick;
 
 /// A workload, its tables loaded and its sizes known.
-pub trait Workload: Send + Sync {
+pub trait Transactions: Send + Sync {
     /// What sits at each connection.
     type Terminal: Terminal;
 
@@ -32,19 +33,6 @@ pub trait Workload: Send + Sync {
 
     /// The terminal at `seat`, whose randomness is `rng`.
     fn terminal(&self, seat: Seat, rng: Rng) -> Self::Terminal;
-}
-
-/// Where a terminal sits.
-#[derive(Clone, Copy, Debug)]
-pub struct Seat {
-    /// Its region, from 0.
-    pub region: usize,
-    /// How many regions there are.
-    pub regions: usize,
-    /// Its number among the region's, from 0.
-    pub index: usize,
-    /// How many terminals the region has.
-    pub clients: usize,
 }
 
 /// A transaction about to be attempted.

@@ -1,10 +1,10 @@
 //! TPC-C as the load: loaded small, run in a closed loop in every region, each commit noted.
 
 use rhumb_bench::client::postgres::{Endpoint, Failure, Session};
-use rhumb_bench::driver::Until;
+use rhumb_bench::driver::{DriverOptions, Seat, Until};
 use rhumb_bench::report::Report;
 use rhumb_bench::tables::InitOptions;
-use rhumb_bench::transactions::{self, Drawn, RunOptions, Seat, Terminal, Verdict, Workload};
+use rhumb_bench::transactions::{self, Drawn, RunOptions, Terminal, Transactions, Verdict};
 use rhumb_bench::workloads::tpcc::{self, Scale, Tpcc, TpccTerminal};
 use rhumb_bench::{Kind, Load, Progress, Pulse, Silent, Unit};
 use rhumb_core::Rng;
@@ -51,13 +51,14 @@ pub fn start(endpoints: &[Endpoint]) -> Running {
     let commits = Arc::new(Commits::default());
     let stop = Arc::new(Stop(AtomicBool::new(false)));
     let (endpoints, noted, stopped) = (endpoints.to_vec(), commits.clone(), stop.clone());
-    let options = RunOptions {
+    let driver = DriverOptions {
         seed: SEED,
         clients_per_region: TERMINALS_PER_REGION,
         warmup: Duration::ZERO,
         until: Until::Elapsed(LENGTH),
-        ..RunOptions::default()
+        ..DriverOptions::default()
     };
+    let options = RunOptions { driver, ..RunOptions::default() };
     let run = async move || {
         let mut session = Session::connect(&endpoints[0], &options.settings).await.expect("connected");
         let tpcc = Tpcc::open(&mut session, &tpcc::Options::default(), SEED).await.expect("it is loaded");
@@ -106,7 +107,7 @@ struct NotedTerminal {
     commits: Arc<Commits>,
 }
 
-impl Workload for Noted {
+impl Transactions for Noted {
     type Terminal = NotedTerminal;
 
     fn name(&self) -> &'static str {

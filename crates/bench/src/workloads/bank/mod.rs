@@ -6,10 +6,11 @@
 use rhumb_core::Rng;
 
 use crate::client::postgres::{Access, Failure, Session, get};
+use crate::driver::Seat;
 use crate::error::BenchError;
 use crate::progress::Progress;
 use crate::tables::{CheckReport, Dataset, LoadRow, Rule, TableDefinition, evaluate, ledger};
-use crate::transactions::{Drawn, Seat, Terminal, Verdict, Workload};
+use crate::transactions::{Drawn, Terminal, Transactions, Verdict};
 
 const NAME: &str = "bank";
 
@@ -108,7 +109,7 @@ impl Bank {
     }
 }
 
-impl Workload for Bank {
+impl Transactions for Bank {
     type Terminal = Teller;
 
     fn name(&self) -> &'static str {

@@ -1,5 +1,7 @@
 //! What is counted and timed of the operations of one kind in one region.
 
+use crate::driver;
+use crate::progress::Pulse;
 use crate::report::Latencies;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -28,16 +30,6 @@ impl Meter {
         self.latency.record(latency);
     }
 
-    /// Adds what `other` counted.
-    pub fn add(&mut self, other: &Meter) {
-        self.done += other.done;
-        self.unknown += other.unknown;
-        for (code, count) in &other.refused {
-            *self.refused.entry(code.clone()).or_default() += count;
-        }
-        self.latency.add(&other.latency);
-    }
-
     /// Operations refused, whatever the code.
     pub fn refusals(&self) -> u64 {
         self.refused.values().sum()
@@ -52,6 +44,27 @@ impl Meter {
             mean_ms: self.latency.mean_ms(),
             max_ms: self.latency.max_ms(),
         })
+    }
+}
+
+impl driver::Meter for Meter {
+    fn add(&mut self, other: &Meter) {
+        self.done += other.done;
+        self.unknown += other.unknown;
+        for (code, count) in &other.refused {
+            *self.refused.entry(code.clone()).or_default() += count;
+        }
+        self.latency.add(&other.latency);
+    }
+
+    fn pulse(&self, elapsed: Duration) -> Pulse {
+        Pulse {
+            committed: self.done,
+            per_second: self.done as f64 / elapsed.as_secs_f64(),
+            p50_ms: self.latency().map_or(0.0, |latency| latency.p50_ms),
+            aborted: self.refusals(),
+            unknown: self.unknown,
+        }
     }
 }
 
@@ -73,6 +86,7 @@ pub struct Percentiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::Meter as _;
 
     #[test]
     fn answers_are_counted_by_kind_and_timed_alike() {

@@ -12,11 +12,13 @@
 mod client;
 mod meter;
 mod mix;
+mod places;
 mod redistributions;
 mod report;
 mod run;
 mod stages;
 pub mod trace;
+mod wants;
 
 pub use meter::Percentiles;
 pub use mix::Mix;

@@ -1,5 +1,6 @@
 //! How often a site took part in moving tokens, from its metrics.
 
+use crate::client::redis::Endpoint;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,8 +13,29 @@ const BYTES_MAX: u64 = 4 << 20;
 /// What comes before the name of a kind of redistribution.
 const MARK: &str = "event=\"quota.redistribution.";
 
+/// Redistributions of all sites so far, by kind; none if one does not tell.
+pub(super) async fn of_all(endpoints: &[Endpoint]) -> Option<BTreeMap<String, u64>> {
+    let mut sum: BTreeMap<String, u64> = BTreeMap::new();
+    for endpoint in endpoints {
+        for (kind, count) in counts(endpoint.http.as_deref()?).await? {
+            *sum.entry(kind).or_default() += count;
+        }
+    }
+    Some(sum)
+}
+
+/// What was counted `after` and not `before`.
+pub(super) fn since(before: Option<BTreeMap<String, u64>>, after: Option<BTreeMap<String, u64>>) -> Option<BTreeMap<String, u64>> {
+    let before = before?;
+    let since = |(kind, count): (String, u64)| {
+        let count = count.saturating_sub(before.get(&kind).copied().unwrap_or(0));
+        (kind, count)
+    };
+    Some(after?.into_iter().map(since).collect())
+}
+
 /// How many of each kind the site at `http` has counted since it started; none if it does not tell.
-pub async fn counts(http: &str) -> Option<BTreeMap<String, u64>> {
+async fn counts(http: &str) -> Option<BTreeMap<String, u64>> {
     let authority = http.strip_prefix("http://")?.trim_end_matches('/');
     let metrics = timeout(TIMEOUT, get(authority)).await.ok()?.ok()?;
     Some(read(&metrics))

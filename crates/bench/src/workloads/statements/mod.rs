@@ -8,11 +8,12 @@ use std::time::Duration;
 use rhumb_core::Rng;
 
 use crate::client::postgres::{Access, Failure, Session, Value, get, retrying, values_list};
+use crate::driver::Seat;
 use crate::error::BenchError;
 use crate::progress::Progress;
 use crate::report::{Timed, Yardstick};
 use crate::tables::{CheckReport, Dataset, LoadRow, Rule, TableDefinition, evaluate, ledger};
-use crate::transactions::{Drawn, Seat, Terminal, Verdict, Workload};
+use crate::transactions::{Drawn, Terminal, Transactions, Verdict};
 
 const NAME: &str = "statements";
 
@@ -114,7 +115,7 @@ const ROUND: [Step; 7] = [Step::Insert, Step::Update, Step::Select, Step::ReadOn
 
 const WIDE_AREA: Yardstick = Yardstick { timed: Timed::Whole, wide_area: true };
 
-impl Workload for Statements {
+impl Transactions for Statements {
     type Terminal = Clerk;
 
     fn name(&self) -> &'static str {
@@ -150,7 +151,7 @@ impl Workload for Statements {
     }
 
     fn terminal(&self, seat: Seat, rng: Rng) -> Clerk {
-        let terminal = (seat.region * seat.clients + seat.index) as i32;
+        let terminal = seat.number() as i32;
         Clerk { run: self.run, terminal, rows: self.rows, next: 0, row: None, rng, old: 0 }
     }
 }

@@ -1,7 +1,7 @@
 //! Where a terminal is.
 
 use super::scale::DISTRICTS;
-use crate::transactions::Seat;
+use crate::driver::Seat;
 
 /// A terminal's place: a warehouse and a district.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -39,9 +39,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rhumb_core::Rng;
 
 use crate::client::postgres::Session;
+use crate::driver::Seat;
 use crate::error::BenchError;
 use crate::tables::ledger;
-use crate::transactions::{Seat, Workload};
+use crate::transactions::Transactions;
 use home::Home;
 
 const NAME: &str = "tpcc";
@@ -81,7 +82,7 @@ impl Tpcc {
     }
 }
 
-impl Workload for Tpcc {
+impl Transactions for Tpcc {
     type Terminal = TpccTerminal;
 
     fn name(&self) -> &'static str {

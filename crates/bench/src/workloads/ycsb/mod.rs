@@ -16,10 +16,11 @@ use std::sync::atomic::AtomicU64;
 use rhumb_core::Rng;
 
 use crate::client::postgres::{Session, Value};
+use crate::driver::Seat;
 use crate::error::BenchError;
 use crate::progress::Progress;
 use crate::tables::{CheckReport, Dataset, LoadRow, Rule, TableDefinition, evaluate, ledger};
-use crate::transactions::{Seat, Workload};
+use crate::transactions::Transactions;
 use distribution::{Chooser, Distribution, mix as hash};
 use mix::{Mix, Operation, Preset, THETA};
 use transaction::{Records, YcsbTerminal};
@@ -140,7 +141,7 @@ impl Ycsb {
     }
 }
 
-impl Workload for Ycsb {
+impl Transactions for Ycsb {
     type Terminal = YcsbTerminal;
 
     fn name(&self) -> &'static str {

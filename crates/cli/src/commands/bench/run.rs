@@ -6,7 +6,7 @@ use super::quota;
 use super::target::Target;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use rhumb_bench::client::postgres::RetryPolicy;
-use rhumb_bench::driver::{Pace, Until};
+use rhumb_bench::driver::{DriverOptions, Pace, Until};
 use rhumb_bench::report::Prediction;
 use rhumb_bench::transactions::RunOptions;
 use rhumb_bench::workloads::ycsb::distribution::Distribution;
@@ -147,11 +147,13 @@ struct How {
 impl How {
     fn options(&self, clients: usize) -> RunOptions {
         RunOptions {
-            seed: self.seed,
-            clients_per_region: self.clients.unwrap_or(clients),
-            pace: self.rate.map_or(Pace::Closed, |rate_per_s| Pace::Open { rate_per_s }),
-            warmup: self.warmup,
-            until: self.transactions.map_or(Until::Elapsed(self.duration), Until::Transactions),
+            driver: DriverOptions {
+                seed: self.seed,
+                clients_per_region: self.clients.unwrap_or(clients),
+                pace: self.rate.map_or(Pace::Closed, |rate_per_s| Pace::Open { rate_per_s }),
+                warmup: self.warmup,
+                until: self.transactions.map_or(Until::Elapsed(self.duration), Until::Transactions),
+            },
             retry: RetryPolicy { attempts_max: self.attempts, ..RetryPolicy::default() },
             settings: self.target.settings(),
         }
