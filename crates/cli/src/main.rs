@@ -1,7 +1,6 @@
 //! The `rhumb` binary: parses the command line and hands over to one module per command.
 
 mod commands;
-mod duration;
 mod http;
 mod running;
 mod wan;

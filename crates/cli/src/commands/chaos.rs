@@ -6,10 +6,10 @@
 use super::demo::control::{Action, Order, give};
 use super::demo::why_not_ready;
 use super::{fail, runtime};
-use crate::duration::parse_duration;
 use crate::http;
 use crate::running::{self, Running, RunningError, RunningSite};
 use clap::{Args as ClapArgs, Subcommand};
+use rhumb_display::parse_duration;
 use rhumb_node::admin::Chaos;
 use rhumb_node::transport::Direction;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use super::fail;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use rhumb_lab::Output;
+use rhumb_display::Output;
 use rhumb_lab::forecast::{self, Choice, Demand, ForecastError, Progress, SHIPPED, Spec, Watch};
 use std::io;
 use std::path::{Path, PathBuf};

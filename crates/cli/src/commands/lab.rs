@@ -3,8 +3,9 @@
 use super::fail;
 use clap::Args as ClapArgs;
 use indicatif::{ProgressBar, ProgressStyle};
+use rhumb_display::Output;
 use rhumb_lab::experiment::{Evaluation, Options, Outcome, Progress};
-use rhumb_lab::{Output, catenae, gplacer, quad, samya};
+use rhumb_lab::{catenae, gplacer, quad, samya};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;

@@ -4,7 +4,7 @@ use super::reach::Reach;
 use super::{fail, runtime};
 use crate::http;
 use clap::{Args as ClapArgs, Subcommand};
-use rhumb_lab::bench::table::Table;
+use rhumb_display::Table;
 use rhumb_node::admin::quorums::{Change, Shown, ShownPlan, ShownSite};
 use std::fmt::Write;
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use crate::http;
 use crate::running::{self, Running};
 use clap::Args as ClapArgs;
 use futures::future::join_all;
-use rhumb_lab::bench::table::Table;
+use rhumb_display::Table;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::PathBuf;

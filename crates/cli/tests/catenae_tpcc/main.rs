@@ -15,7 +15,7 @@ mod load;
 
 use common::{Demo, get};
 use load::Running;
-use rhumb_lab::bench::Endpoint;
+use rhumb_bench::client::postgres::Endpoint;
 use std::time::{Duration, Instant};
 use tokio_postgres::Client;
 

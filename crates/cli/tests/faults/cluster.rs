@@ -3,8 +3,8 @@
 use crate::common::{self, Demo, until};
 use crate::probe::{self, Probe};
 use crate::{load, majority};
+use rhumb_bench::client::postgres::Endpoint;
 use rhumb_core::{RegionId, RttMatrix, wan};
-use rhumb_lab::bench::Endpoint;
 use rustix::process::Signal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,11 +1,13 @@
 //! TPC-C as the load: loaded small, run in a closed loop in every region, each commit noted.
 
+use rhumb_bench::client::postgres::{Endpoint, Failure, Session};
+use rhumb_bench::driver::{DriverOptions, Seat, Until};
+use rhumb_bench::report::Report;
+use rhumb_bench::tables::InitOptions;
+use rhumb_bench::transactions::{self, Drawn, RunOptions, Terminal, Transactions, Verdict};
+use rhumb_bench::workloads::tpcc::{self, Scale, Tpcc, TpccTerminal};
+use rhumb_bench::{Kind, Load, Progress, Pulse, Silent, Unit};
 use rhumb_core::Rng;
-use rhumb_lab::bench::failure::Failure;
-use rhumb_lab::bench::session::Session;
-use rhumb_lab::bench::workload::{Drawn, Seat, Terminal, Verdict, Workload};
-use rhumb_lab::bench::{self, Endpoint, InitOptions, Kind, Load, Progress, Pulse, Report, RunOptions, Silent, Unit, Until, driver};
-use rhumb_lab::tpcc::{self, Scale, Tpcc, TpccTerminal};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,13 +29,13 @@ pub fn home(region: usize) -> usize {
 /// Creates and fills the tables: warehouses of the hundredth part.
 pub async fn init(endpoints: &[Endpoint]) {
     let load = Load::Tpcc(tpcc::Load { scale: Scale::small(WAREHOUSES), seed: SEED });
-    let loaded = bench::init(&load, endpoints, &InitOptions::default(), &Silent).await.expect("loaded");
+    let loaded = rhumb_bench::init(&load, endpoints, &InitOptions::default(), &Silent).await.expect("loaded");
     println!("TPC-C loaded in {:.1} s", loaded.elapsed_s);
 }
 
 /// Checks the consistency conditions of clause 3.3.2. Nothing may be under way.
 pub async fn check(endpoints: &[Endpoint]) {
-    let checked = bench::check(Kind::Tpcc, endpoints, &BTreeMap::new(), &Silent).await.expect("checked");
+    let checked = rhumb_bench::check(Kind::Tpcc, endpoints, &BTreeMap::new(), &Silent).await.expect("checked");
     assert!(checked.passed() && checked.conditions.len() == 12, "{checked}");
 }
 
@@ -49,17 +51,18 @@ pub fn start(endpoints: &[Endpoint]) -> Running {
     let commits = Arc::new(Commits::default());
     let stop = Arc::new(Stop(AtomicBool::new(false)));
     let (endpoints, noted, stopped) = (endpoints.to_vec(), commits.clone(), stop.clone());
-    let options = RunOptions {
+    let driver = DriverOptions {
         seed: SEED,
         clients_per_region: TERMINALS_PER_REGION,
         warmup: Duration::ZERO,
         until: Until::Elapsed(LENGTH),
-        ..RunOptions::default()
+        ..DriverOptions::default()
     };
+    let options = RunOptions { driver, ..RunOptions::default() };
     let run = async move || {
         let mut session = Session::connect(&endpoints[0], &options.settings).await.expect("connected");
         let tpcc = Tpcc::open(&mut session, &tpcc::Options::default(), SEED).await.expect("it is loaded");
-        driver::run(Noted { tpcc, commits: noted }, &endpoints, &options, &*stopped).await.expect("it runs to its end")
+        transactions::run(Noted { tpcc, commits: noted }, &endpoints, &options, &*stopped).await.expect("it runs to its end")
     };
     let runs = std::thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
@@ -104,7 +107,7 @@ struct NotedTerminal {
     commits: Arc<Commits>,
 }
 
-impl Workload for Noted {
+impl Transactions for Noted {
     type Terminal = NotedTerminal;
 
     fn name(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::probe::{self, Probe};
 use crate::replicas;
-use rhumb_lab::bench::failure::Failure;
+use rhumb_bench::client::postgres::Failure;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tokio_postgres::{Client, Error};

@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::load::Running;
 use crate::replicas;
-use rhumb_lab::bench::table::Table;
+use rhumb_display::Table;
 use std::time::{Duration, Instant};
 
 /// How long commits are watched before and after the kill.

@@ -3,10 +3,7 @@
 //! Nobody else writes the counter, so whatever delays the probe is the commit itself, and what the counter may be is
 //! known at all times: every acknowledged raise counts, none that failed does, one whose outcome is unknown may.
 
-use rhumb_lab::bench::Endpoint;
-use rhumb_lab::bench::failure::Failure;
-use rhumb_lab::bench::session::{Access, Session};
-use rhumb_lab::bench::sql::get;
+use rhumb_bench::client::postgres::{Access, Endpoint, Failure, Session, get};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};

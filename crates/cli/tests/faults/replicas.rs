@@ -3,9 +3,7 @@
 use crate::cluster::Cluster;
 use crate::load;
 use crate::probe::{self, Probe};
-use rhumb_lab::bench::Endpoint;
-use rhumb_lab::bench::failure::Failure;
-use rhumb_lab::bench::session::{Access, Session};
+use rhumb_bench::client::postgres::{Access, Endpoint, Failure, Session};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

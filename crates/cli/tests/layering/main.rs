@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tree::{Circle, Tree};
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 19] = [
+const LAYERS: [&str; 21] = [
     "core",
     "store",
     "testkit",
@@ -28,6 +28,8 @@ const LAYERS: [&str; 19] = [
     "resp",
     "sql",
     "sqlsim",
+    "display",
+    "bench",
     "lab",
     "cli",
 ];
@@ -35,7 +37,7 @@ const LAYERS: [&str; 19] = [
 /// line; and SQL, for what two of them let people administer.
 const PROTOCOLS: [&str; 4] = ["replicated-commit", "catenae", "quad", "paxos-commit"];
 /// Who may use whom besides: nobody. Who may not, though the order would let them.
-const FORBIDDEN: [(&str, &str, &str); 16] = [
+const FORBIDDEN: [(&str, &str, &str); 19] = [
     ("forecast", "store", "a model is bytes; who has files keeps them"),
     ("forecast", "commit", "a forecast knows of values per epoch, not of what they are spent on"),
     ("quota", "store", "sites ask for loads and persists; the driver has the store"),
@@ -51,7 +53,10 @@ const FORBIDDEN: [(&str, &str, &str); 16] = [
     ("sql", "resp", "one interface knows nothing of another"),
     ("sql", "node", "SQL speaks to the traits of commit::transaction, whatever runs below"),
     ("sql", "sim", "the product needs no simulator to run SQL"),
-    ("lab", "sql", "workloads are clients: they reach the database over the wire"),
+    ("bench", "sql", "workloads are clients: they reach the database over the wire"),
+    ("bench", "node", "whose load comes over the wire needs nothing of the server"),
+    ("bench", "sim", "a benchmark takes real time; what takes virtual time is the laboratory's"),
+    ("lab", "sql", "papers are repeated on the protocols, below SQL"),
 ];
 /// Crates that do no I/O, and all that they may use from outside.
 const PURE: [(&str, &[&str]); 9] = [

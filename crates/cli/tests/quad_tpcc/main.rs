@@ -16,7 +16,7 @@ mod load;
 
 use common::{Demo, done};
 use load::Running;
-use rhumb_lab::bench::Endpoint;
+use rhumb_bench::client::postgres::Endpoint;
 use rhumb_node::config::{Cluster, Quad, Wan};
 use serde_json::Value;
 use std::time::{Duration, Instant};

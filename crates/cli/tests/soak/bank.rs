@@ -2,8 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::journal::Journal;
-use rhumb_lab::bench::failure::Failure;
-use rhumb_lab::bench::session::{Access, Session, TextRow};
+use rhumb_bench::client::postgres::{Access, Failure, Session, TextRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

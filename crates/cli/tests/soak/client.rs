@@ -4,11 +4,8 @@
 use crate::bank::{self, ACCOUNTS, TOTAL, WIDE_COLUMNS};
 use crate::journal::Journal;
 use crate::soak::Soak;
+use rhumb_bench::client::postgres::{Access, Endpoint, Failure, Session, get};
 use rhumb_core::Rng;
-use rhumb_lab::bench::Endpoint;
-use rhumb_lab::bench::failure::Failure;
-use rhumb_lab::bench::session::{Access, Session};
-use rhumb_lab::bench::sql::get;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! The cluster under test: a demo of five regions whose data and logs stay if the test fails, and the ways to its sites.
 
 use crate::common::{self, Demo};
+use rhumb_bench::client::postgres::Endpoint;
 use rhumb_core::wan;
-use rhumb_lab::bench::Endpoint;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};

@@ -4,8 +4,8 @@
 //! once more, until it commits, and its latency is counted from the first time: an order that was aborted is still to be placed.
 //! *Open*: transactions come at random moments, whatever became of those before, and all of them count.
 
+use super::meter::Meter;
 use super::parameters as p;
-use super::run::Meter;
 use super::setup::{Clients, Setup};
 use super::workload::Draw;
 use crate::experiment::Progress;

@@ -13,6 +13,7 @@
 pub mod experiments;
 pub mod lab;
 pub mod load;
+pub mod meter;
 pub mod parameters;
 pub mod run;
 pub mod setup;

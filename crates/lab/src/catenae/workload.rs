@@ -4,8 +4,8 @@
 //! themselves, and New-Order still adds one to the district's counter, which is where its conflicts are.
 
 use super::parameters as p;
-use crate::tpcc::{NuRand, Scale};
-use crate::ycsb::distribution::Zipf;
+use rhumb_bench::workloads::tpcc::{NuRand, Scale};
+use rhumb_bench::workloads::ycsb::distribution::Zipf;
 use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_commit::one_shot::{Freshness, Request};
 use rhumb_core::{Key, Rng, Value};

@@ -2,7 +2,7 @@
 
 use super::chart::{Chart, Series, Shape};
 use super::outcome::{Outcome, Sheet};
-use crate::plot::{Axis, Line, LineChart, PlotError};
+use rhumb_display::plot::{Axis, Line, LineChart, PlotError};
 
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]

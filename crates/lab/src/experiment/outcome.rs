@@ -1,7 +1,7 @@
 //! What an experiment found: tables, each figure beside the paper's, and charts.
 
 use super::chart::Chart;
-use crate::bench::table::Table;
+use rhumb_display::Table;
 use std::fmt;
 
 /// A table of text.

@@ -1,6 +1,6 @@
 //! What ends a training or a comparison, told so that the reader knows what to do next.
 
-use crate::plot::PlotError;
+use rhumb_display::plot::PlotError;
 use rhumb_forecast::lstm::PASSES_MAX;
 use rhumb_forecast::{PERIOD_MAX, SeriesError, TrainError, UnknownModel};
 use std::io;

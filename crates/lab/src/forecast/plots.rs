@@ -1,7 +1,7 @@
 //! The models as plots: their errors as bars, and what they forecast beside what came.
 
 use super::compare::{Comparison, Measured};
-use crate::plot::{Axis, Bar, BarChart, Bars, Line, LineChart, PlotError};
+use rhumb_display::plot::{Axis, Bar, BarChart, Bars, Line, LineChart, PlotError};
 
 /// Epochs shown of the part held back: half a day of five minutes.
 const STRETCH_EPOCHS: usize = 144;

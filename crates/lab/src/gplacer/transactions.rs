@@ -1,7 +1,7 @@
 //! T-YCSB: transactions of several reads and writes of different keys, drawn by Zipf's law.
 
 use super::parameters::{KEYS, OPERATIONS, READ_PERCENT, VALUE_BYTES};
-use crate::ycsb::distribution::{Chooser, Distribution};
+use rhumb_bench::workloads::ycsb::distribution::{Chooser, Distribution};
 use rhumb_core::{Key, Rng, Value};
 
 /// A transaction before it runs. Its writes are buffered by the client, so only their number counts among its operations.

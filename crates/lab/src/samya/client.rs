@@ -9,8 +9,8 @@
 //! A release gives back a token that the client holds. If it holds none, the machine of the trace was never granted, and
 //! nothing is sent.
 
-use super::demand::{Demand, Want};
 use super::parameters::PATIENCE;
+use rhumb_bench::workloads::quota::trace::{Demand, Want};
 use rhumb_core::{Rng, SiteId, Span, Time};
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
 //! Runs setups for the experiments, each once however many experiments ask for it.
 
-use super::demand::Level;
+use super::level::Level;
 use super::load::LoadError;
 use super::parameters::{LIMIT, MAX_DEMAND_OF_THE_PAPER, MEAN_DEMAND_OF_THE_PAPER, POINTS_MIN, POINTS_OF_AN_HOUR, REGIONS};
 use super::setup::{Setup, System};

@@ -4,11 +4,11 @@
 //! every answer the tokens that clients certainly hold are held against the limit: a run that exceeds it ends in an error.
 
 use super::client::{Ask, Client, Next};
-use super::demand::Demand;
 use super::meter::Meter;
 use super::parameters::{CREATION_MAX, DRAINING, SETTLING};
 use super::setup::Setup;
 use crate::experiment::Progress;
+use rhumb_bench::workloads::quota::trace::Demand;
 use rhumb_core::actor::{Actor, RequestId};
 use rhumb_core::{Rng, SiteId, Span, Time};
 use rhumb_quota::info::Read;

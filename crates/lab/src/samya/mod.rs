@@ -13,15 +13,14 @@
 
 pub mod baselines;
 mod client;
-pub mod demand;
 pub mod experiments;
 pub mod lab;
+pub mod level;
 pub mod load;
 pub mod meter;
 pub mod parameters;
 pub mod pool;
 pub mod prediction;
-pub mod series;
 pub mod setup;
 pub mod system;
 

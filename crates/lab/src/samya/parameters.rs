@@ -3,23 +3,8 @@
 use rhumb_core::Span;
 use rhumb_sim::LocalDelays;
 
-/// A region with clients, and the difference of its standard time to UTC. Daylight saving is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// Its name, as in the profile `paper_samya_5`.
-    pub name: &'static str,
-    /// Hours ahead of UTC.
-    pub utc_hours: i64,
-}
-
 /// The five regions of section 5.2, in the order of the profile `paper_samya_5`.
-pub const REGIONS: [Region; 5] = [
-    Region { name: "us-west1", utc_hours: -8 },
-    Region { name: "asia-east2", utc_hours: 8 },
-    Region { name: "europe-west2", utc_hours: 0 },
-    Region { name: "australia-southeast1", utc_hours: 10 },
-    Region { name: "southamerica-east1", utc_hours: -3 },
-];
+pub use rhumb_bench::workloads::quota::trace::REGIONS;
 
 /// The maximum limit M of section 5.2.
 pub const LIMIT: u64 = 5_000;
@@ -34,8 +19,6 @@ pub const MAX_DEMAND_OF_THE_PAPER: u64 = 3_118;
 pub const RECORDED_INTERVAL: Span = Span::from_secs(300);
 /// Time between two points of the trace as replayed (section 5.1.2).
 pub const INTERVAL: Span = Span::from_secs(5);
-/// Points of the trace per hour as recorded.
-pub const POINTS_PER_HOUR: usize = 12;
 /// Points replayed in an hour, which is 60 hours as recorded (section 5.1.2).
 pub const POINTS_OF_AN_HOUR: usize = 720;
 /// Points replayed in half an hour (sections 5.4.2, 5.6, 5.9).

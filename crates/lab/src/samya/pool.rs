@@ -3,10 +3,10 @@
 //! A client takes a token whenever one is left, and gives one back whenever the trace says so and it holds one. No
 //! redistribution can keep more tokens in use without knowing what is going to be asked, so this is what it is measured by.
 
-use super::demand::{Demand, Want};
 use super::load::client_rngs;
 use super::parameters::REGIONS;
 use super::setup::Setup;
+use rhumb_bench::workloads::quota::trace::{Demand, Want};
 
 /// Transactions per second that a pool of `setup.limit` tokens commits under the load of `setup`.
 pub fn throughput(setup: &Setup) -> f64 {

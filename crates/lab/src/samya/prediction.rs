@@ -3,8 +3,8 @@
 //! The demand of an epoch is the most that acquisitions are ahead of releases since it began, as
 //! [`rhumb_quota::demand`] has it.
 
-use super::demand::{Demand, Want};
 use super::setup::Setup;
+use rhumb_bench::workloads::quota::trace::{Demand, Want};
 use rhumb_core::Rng;
 use rhumb_quota::demand::Predictor;
 use std::sync::Arc;

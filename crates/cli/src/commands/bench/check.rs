@@ -5,7 +5,7 @@ use super::progress::Bar;
 use super::quota;
 use super::target::Target;
 use clap::{Args as ClapArgs, Subcommand};
-use rhumb_lab::bench::{self, Kind};
+use rhumb_bench::Kind;
 use std::process::ExitCode;
 
 /// Check the consistency conditions of a workload, once nothing runs any more.
@@ -45,7 +45,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Error> {
         Workload::Quota(at) => return quota::check(at).await,
     };
     let bar = Bar::new();
-    let report = bench::check(kind, &target.endpoints()?, &target.settings(), &bar).await?;
+    let report = rhumb_bench::check(kind, &target.endpoints()?, &target.settings(), &bar).await?;
     bar.clear();
     if target.json {
         println!("{}", report.to_json());

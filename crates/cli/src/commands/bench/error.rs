@@ -1,7 +1,7 @@
 //! What ends a benchmark: its own errors, and those of finding the demo.
 
 use crate::running::RunningError;
-use rhumb_lab::bench::BenchError;
+use rhumb_bench::BenchError;
 use thiserror::Error;
 
 /// What ends a benchmark.

@@ -5,8 +5,9 @@ use super::progress::Bar;
 use super::quota;
 use super::target::Target;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use rhumb_lab::bench::{self, InitOptions, Load, LoadMethod};
-use rhumb_lab::{bank, statements, tpcc, ycsb};
+use rhumb_bench::Load;
+use rhumb_bench::tables::{InitOptions, LoadMethod};
+use rhumb_bench::workloads::{bank, statements, tpcc, ycsb};
 use std::process::ExitCode;
 
 /// Create and fill the tables of a workload, or make its quota.
@@ -111,7 +112,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Error> {
     };
     let options = InitOptions { replace: how.replace, method, loaders: how.loaders, settings: how.target.settings() };
     let bar = Bar::new();
-    let report = bench::init(&load, &how.target.endpoints()?, &options, &bar).await?;
+    let report = rhumb_bench::init(&load, &how.target.endpoints()?, &options, &bar).await?;
     bar.clear();
     if how.target.json {
         println!("{}", serde_json::to_string_pretty(&report).expect("a report holds nothing that JSON cannot"));

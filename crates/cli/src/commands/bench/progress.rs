@@ -1,7 +1,7 @@
 //! A benchmark's progress as a bar on standard error; nothing if that is no terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use rhumb_lab::bench::{Progress, Pulse, Unit};
+use rhumb_bench::{Progress, Pulse, Unit};
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -3,11 +3,11 @@
 use super::error::Error;
 use super::progress::Bar;
 use super::target::Servers;
-use crate::duration::parse_duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use rhumb_lab::bench::{Pace, Until};
-use rhumb_lab::quota::{self, InitOptions, Mix, RunOptions};
+use rhumb_bench::driver::{DriverOptions, Pace, Until};
+use rhumb_bench::workloads::quota::{self, InitOptions, Mix, RunOptions};
+use rhumb_display::parse_duration;
 use rhumb_quota::operation::AMOUNT_MAX;
 use rhumb_quota::spec::{OfferPolicy, ProtocolKind, Reallocation};
 use std::process::ExitCode;
@@ -100,14 +100,16 @@ pub async fn init(args: &Init) -> Result<ExitCode, Error> {
 /// Runs the load and measures.
 pub async fn run(args: &Run) -> Result<ExitCode, Error> {
     let options = RunOptions {
+        driver: DriverOptions {
+            seed: args.seed,
+            clients_per_region: args.clients,
+            pace: args.rate.map_or(Pace::Closed, |rate_per_s| Pace::Open { rate_per_s }),
+            warmup: args.warmup,
+            until: args.operations.map_or(Until::Elapsed(args.duration), Until::Transactions),
+        },
         quota: args.at.quota.clone(),
         mix: args.mix,
-        seed: args.seed,
-        clients_per_region: args.clients,
         pipeline: args.pipeline,
-        pace: args.rate.map_or(Pace::Closed, |rate_per_s| Pace::Open { rate_per_s }),
-        warmup: args.warmup,
-        until: args.operations.map_or(Until::Elapsed(args.duration), Until::Transactions),
         ids: args.ids,
     };
     let bar = Bar::stoppable();

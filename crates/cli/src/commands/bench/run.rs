@@ -4,12 +4,16 @@ use super::error::Error;
 use super::progress::Bar;
 use super::quota;
 use super::target::Target;
-use crate::duration::parse_duration;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use rhumb_lab::bench::{self, BenchError, Pace, Prediction, RetryPolicy, Run, RunOptions, Until};
-use rhumb_lab::ycsb::distribution::Distribution;
-use rhumb_lab::ycsb::mix::{Mix, Preset, THETA};
-use rhumb_lab::{bank, tpcc, ycsb};
+use rhumb_bench::client::postgres::RetryPolicy;
+use rhumb_bench::driver::{DriverOptions, Pace, Until};
+use rhumb_bench::report::Prediction;
+use rhumb_bench::transactions::RunOptions;
+use rhumb_bench::workloads::ycsb::distribution::Distribution;
+use rhumb_bench::workloads::ycsb::mix::{Mix, Preset, THETA};
+use rhumb_bench::workloads::{bank, tpcc, ycsb};
+use rhumb_bench::{BenchError, Run};
+use rhumb_display::parse_duration;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -143,11 +147,13 @@ struct How {
 impl How {
     fn options(&self, clients: usize) -> RunOptions {
         RunOptions {
-            seed: self.seed,
-            clients_per_region: self.clients.unwrap_or(clients),
-            pace: self.rate.map_or(Pace::Closed, |rate_per_s| Pace::Open { rate_per_s }),
-            warmup: self.warmup,
-            until: self.transactions.map_or(Until::Elapsed(self.duration), Until::Transactions),
+            driver: DriverOptions {
+                seed: self.seed,
+                clients_per_region: self.clients.unwrap_or(clients),
+                pace: self.rate.map_or(Pace::Closed, |rate_per_s| Pace::Open { rate_per_s }),
+                warmup: self.warmup,
+                until: self.transactions.map_or(Until::Elapsed(self.duration), Until::Transactions),
+            },
             retry: RetryPolicy { attempts_max: self.attempts, ..RetryPolicy::default() },
             settings: self.target.settings(),
         }
@@ -195,7 +201,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, Error> {
     };
     let prediction = how.prediction()?;
     let bar = Bar::stoppable();
-    let mut report = bench::run(&run, &how.target.endpoints()?, &how.options(clients), &bar).await?;
+    let mut report = rhumb_bench::run(&run, &how.target.endpoints()?, &how.options(clients), &bar).await?;
     bar.clear();
     if let Some(prediction) = &prediction {
         report.hold_against(prediction);

@@ -3,8 +3,8 @@
 use super::error::Error;
 use crate::running::{self, Running, RunningSite};
 use clap::Args;
-use rhumb_lab::bench::Endpoint;
-use rhumb_lab::quota;
+use rhumb_bench::client::postgres::Endpoint;
+use rhumb_bench::client::redis;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -56,16 +56,16 @@ impl Target {
 
 impl Servers {
     /// Their ports for Redis clients.
-    pub fn redis(&self) -> Result<Vec<quota::Endpoint>, Error> {
+    pub fn redis(&self) -> Result<Vec<redis::Endpoint>, Error> {
         if let Some(path) = &self.ready_file {
-            return Ok(quota::Endpoint::from_ready_file(path)?);
+            return Ok(redis::Endpoint::from_ready_file(path)?);
         }
         match &self.demo {
             Some(path) => {
-                let of = |site: RunningSite| quota::Endpoint { region: site.region, address: site.resp, http: Some(site.http) };
+                let of = |site: RunningSite| redis::Endpoint { region: site.region, address: site.resp, http: Some(site.http) };
                 Ok(alive(&path.clone().unwrap_or_else(running::default_path))?.into_iter().map(of).collect())
             }
-            None => self.urls.iter().map(|url| Ok(quota::Endpoint::parse(url)?)).collect(),
+            None => self.urls.iter().map(|url| Ok(redis::Endpoint::parse(url)?)).collect(),
         }
     }
 }

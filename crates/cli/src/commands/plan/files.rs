@@ -2,7 +2,7 @@
 
 use super::Failure;
 use super::inputs::{Inputs, usage};
-use rhumb_lab::plot::{Links, Mark, Marks, Point, WorldMap};
+use rhumb_display::plot::{Links, Mark, Marks, Point, WorldMap};
 use rhumb_node::config::{Cluster, Coordinators, Placement, Wan};
 use rhumb_plan::layout::proposal::propose;
 use rhumb_plan::report::ClientReport;

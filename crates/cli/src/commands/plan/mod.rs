@@ -8,12 +8,11 @@ mod options;
 mod search;
 
 use super::{fail, runtime};
-use crate::duration::parse_duration;
 use clap::{Args as ClapArgs, Subcommand};
 use inputs::{Inputs, usage};
 use live::Live;
 use options::{AtMost, Method, ProtocolName, ReadsName, TwoPhaseName};
-use rhumb_lab::Output;
+use rhumb_display::{Output, parse_duration};
 use rhumb_plan::layout::proposal::{is_worth_it, propose, request_beside};
 use rhumb_plan::report::change::{Counted, Told};
 use rhumb_plan::{ChangeReport, Finding, Layout, Objective, Problem, Report, pareto};

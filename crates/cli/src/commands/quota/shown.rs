@@ -1,6 +1,6 @@
 //! Quotas as people see them.
 
-use rhumb_lab::bench::table::Table;
+use rhumb_display::Table;
 use serde::Deserialize;
 use std::fmt;
 

@@ -1,8 +1,9 @@
 //! What several experiments share: the table and the charts of systems over clients.
 
 use super::super::lab::Lab;
+use super::super::meter::Meter;
 use super::super::parameters::REGIONS;
-use super::super::run::{Meter, Run};
+use super::super::run::Run;
 use super::super::setup::{System, When};
 use super::super::workload::Workload;
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};

@@ -1,6 +1,5 @@
 //! Every experiment on a much shorter stretch: it runs to its end, says something, and says the same again.
 
-use super::super::demand::Demand;
 use super::super::lab::Lab;
 use super::super::parameters::REGIONS;
 use super::super::setup::{Setup, System, Trouble};
@@ -8,6 +7,7 @@ use super::super::system;
 use super::EXPERIMENTS;
 use super::common::{DEMARCATION, MULTIPAXSYS, all_samya};
 use crate::experiment::{Experiment, Options, Silent};
+use rhumb_bench::workloads::quota::trace::Demand;
 use rhumb_core::Rng;
 
 /// Runs of two points of the trace.

@@ -3,11 +3,11 @@
 //! Records, in the order of their keys: the promise, the last snapshot of the state, then one per slot accepted after
 //! that snapshot.
 
+use super::Effects;
 use super::command::Entry;
 use super::message::{Note, Promise};
-use super::replica::Replica;
 use super::state::State;
-use rhumb_core::actor::{Batch, Effects, Load, Loaded, Space};
+use rhumb_core::actor::{Batch, Load, Loaded, Space};
 use rhumb_core::record::{decode, encode};
 use rhumb_core::{Ballot, SiteId};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(super) struct Acceptor {
 }
 
 impl Acceptor {
-    pub(super) fn load(token: u64, fx: &mut Effects<Replica>) {
+    pub(super) fn load(token: u64, fx: &mut Effects) {
         fx.load(token, Load::Records { space: SPACE, from: PROMISED.to_vec().into(), limit: RECORDS_MAX, bytes: usize::MAX });
     }
 
@@ -68,7 +68,7 @@ impl Acceptor {
     }
 
     /// Answers a candidate.
-    pub(super) fn prepare(&mut self, from: SiteId, ballot: Ballot, applied: u64, state: &State, fx: &mut Effects<Replica>) {
+    pub(super) fn prepare(&mut self, from: SiteId, ballot: Ballot, applied: u64, state: &State, fx: &mut Effects) {
         if let Some(promised) = self.promised.filter(|promised| *promised > ballot) {
             return fx.send(from, Note::Outdone { promised });
         }
@@ -81,7 +81,7 @@ impl Acceptor {
     }
 
     /// Stores an entry of a leader. One that is applied here is stored by a majority already: it is only said again.
-    pub(super) fn accept(&mut self, from: SiteId, (ballot, slot, entry): (Ballot, u64, Entry), applied: u64, fx: &mut Effects<Replica>) {
+    pub(super) fn accept(&mut self, from: SiteId, (ballot, slot, entry): (Ballot, u64, Entry), applied: u64, fx: &mut Effects) {
         if let Some(promised) = self.promised.filter(|promised| *promised > ballot) {
             return fx.send(from, Note::Outdone { promised });
         }
@@ -99,7 +99,7 @@ impl Acceptor {
     }
 
     /// The state has grown: what it covers need not be kept, and from time to time it is written itself.
-    pub(super) fn applied(&mut self, state: &State, fx: &mut Effects<Replica>) {
+    pub(super) fn applied(&mut self, state: &State, fx: &mut Effects) {
         if state.applied() >= self.snapshot + SNAPSHOT_EVERY {
             self.write_snapshot(state, fx);
         }
@@ -107,7 +107,7 @@ impl Acceptor {
     }
 
     /// Writes the state as it is and removes the slots that it covers.
-    pub(super) fn write_snapshot(&mut self, state: &State, fx: &mut Effects<Replica>) {
+    pub(super) fn write_snapshot(&mut self, state: &State, fx: &mut Effects) {
         let mut batch = Batch::new();
         batch.put_record(SPACE, SNAPSHOT.to_vec(), encode(state));
         for slot in self.snapshot + 1..=state.applied() {

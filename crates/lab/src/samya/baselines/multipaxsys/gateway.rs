@@ -2,9 +2,8 @@
 
 use super::command::{Change, CommandId};
 use super::message::Note;
-use super::replica::Replica;
-use super::{GIVE_UP, REQUESTS_MAX, RESEND};
-use rhumb_core::actor::{Effects, RequestId};
+use super::{Effects, GIVE_UP, REQUESTS_MAX, RESEND};
+use rhumb_core::actor::RequestId;
 use rhumb_core::{Ballot, SiteId, Time};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
@@ -41,7 +40,7 @@ impl Gateway {
     }
 
     /// A client asks something.
-    pub(super) fn ask(&mut self, now: Time, client: RequestId, request: Request, fx: &mut Effects<Replica>) {
+    pub(super) fn ask(&mut self, now: Time, client: RequestId, request: Request, fx: &mut Effects) {
         if self.waiting.len() >= REQUESTS_MAX {
             return fx.answer(client, refused(&request, Refusal::Unavailable("too many requests are under way at this site".into())));
         }
@@ -51,7 +50,7 @@ impl Gateway {
     }
 
     /// Somebody leads: if it is another one than before, it is sent all that waits.
-    pub(super) fn led_by(&mut self, now: Time, ballot: Ballot, fx: &mut Effects<Replica>) {
+    pub(super) fn led_by(&mut self, now: Time, ballot: Ballot, fx: &mut Effects) {
         if self.ballot < Some(ballot) {
             self.ballot = Some(ballot);
             self.send_again(now, now, fx);
@@ -59,14 +58,14 @@ impl Gateway {
     }
 
     /// The leader has answered; if for the first time, the client is told.
-    pub(super) fn reply(&mut self, id: CommandId, answer: Answer, fx: &mut Effects<Replica>) {
+    pub(super) fn reply(&mut self, id: CommandId, answer: Answer, fx: &mut Effects) {
         if let Some(waiting) = self.waiting.remove(&id.ticket) {
             fx.answer(waiting.client, answer);
         }
     }
 
     /// Sends again what waits for long, and gives up what waits for too long.
-    pub(super) fn tick(&mut self, now: Time, fx: &mut Effects<Replica>) {
+    pub(super) fn tick(&mut self, now: Time, fx: &mut Effects) {
         let late: Vec<u64> = self.waiting.iter().filter(|(_, it)| now.since(it.asked) >= GIVE_UP).map(|(ticket, _)| *ticket).collect();
         for ticket in late {
             if let Some(it) = self.waiting.remove(&ticket) {
@@ -78,7 +77,7 @@ impl Gateway {
     }
 
     /// Sends what was last sent at `before` or earlier.
-    fn send_again(&mut self, now: Time, before: Time, fx: &mut Effects<Replica>) {
+    fn send_again(&mut self, now: Time, before: Time, fx: &mut Effects) {
         let due: Vec<u64> = self.waiting.iter().filter(|(_, it)| it.sent <= before).map(|(ticket, _)| *ticket).collect();
         for ticket in due {
             if let Some(it) = self.waiting.get_mut(&ticket) {
@@ -90,7 +89,7 @@ impl Gateway {
         }
     }
 
-    fn forward(&self, ticket: u64, request: &Request, fx: &mut Effects<Replica>) {
+    fn forward(&self, ticket: u64, request: &Request, fx: &mut Effects) {
         if let Some(ballot) = self.ballot {
             fx.send(ballot.leader, Note::Forward { id: CommandId { gateway: self.me, ticket }, request: request.clone() });
         }

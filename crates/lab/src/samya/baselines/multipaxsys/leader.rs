@@ -2,9 +2,7 @@
 
 use super::command::{Change, Command, CommandId, Entry};
 use super::message::Note;
-use super::replica::Replica;
-use super::{LEASE, QUEUE_MAX, RESEND, Settings};
-use rhumb_core::actor::Effects;
+use super::{Effects, LEASE, QUEUE_MAX, RESEND, Settings};
 use rhumb_core::{Ballot, SiteId, Time};
 use rhumb_quota::request::Request;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -46,7 +44,7 @@ impl Leader {
         (voters, settings): (Vec<SiteId>, Settings),
         (now, applied): (Time, u64),
         mut open: BTreeMap<u64, Entry>,
-        fx: &mut Effects<Replica>,
+        fx: &mut Effects,
     ) -> Leader {
         let last = open.last_key_value().map_or(applied, |(slot, _)| *slot);
         let (queue, known, heard) = (VecDeque::new(), BTreeSet::new(), BTreeMap::new());
@@ -69,7 +67,7 @@ impl Leader {
     }
 
     /// Starts what may start, in the order of the queue.
-    pub(super) fn turn(&mut self, now: Time, fx: &mut Effects<Replica>) -> Turn {
+    pub(super) fn turn(&mut self, now: Time, fx: &mut Effects) -> Turn {
         while self.flights.len() < self.settings.depth {
             let mut entry = Entry::new();
             while entry.len() < self.settings.batch
@@ -93,7 +91,7 @@ impl Leader {
         }
     }
 
-    fn propose(&mut self, now: Time, entry: Entry, fx: &mut Effects<Replica>) {
+    fn propose(&mut self, now: Time, entry: Entry, fx: &mut Effects) {
         let slot = self.next;
         self.next += 1;
         for &voter in &self.voters {
@@ -131,7 +129,7 @@ impl Leader {
     }
 
     /// Sends again what has been in flight for long.
-    pub(super) fn send_again(&mut self, now: Time, fx: &mut Effects<Replica>) {
+    pub(super) fn send_again(&mut self, now: Time, fx: &mut Effects) {
         for (&slot, flight) in &mut self.flights {
             if now.since(flight.sent) < RESEND {
                 continue;

@@ -34,7 +34,10 @@ mod tests;
 pub use message::{Note, Promise};
 pub use replica::{Replica, Timer};
 
-use rhumb_core::Span;
+use rhumb_core::{Span, actor};
+
+/// What a replica, and each of its parts, wants done.
+type Effects = actor::Effects<Replica>;
 
 /// How often a leader says that it is there, and others look whether it is.
 pub const HEARTBEAT: Span = Span::from_millis(200);

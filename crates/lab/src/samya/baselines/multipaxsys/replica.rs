@@ -6,8 +6,8 @@ use super::gateway::Gateway;
 use super::leader::{Leader, Turn};
 use super::message::{Note, Promise};
 use super::state::State;
-use super::{ELECTION, ELECTION_STAGGER, HEARTBEAT, Settings};
-use rhumb_core::actor::{Actor, Body, Effects, Input, RequestId};
+use super::{ELECTION, ELECTION_STAGGER, Effects, HEARTBEAT, Settings};
+use rhumb_core::actor::{Actor, Body, Input, RequestId};
 use rhumb_core::{Ballot, SiteId, Span, Time};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request, Status};
@@ -83,7 +83,7 @@ impl Replica {
         self.voters.iter().position(|voter| *voter == self.me).map(|rank| rank as u64)
     }
 
-    fn client(&mut self, now: Time, id: RequestId, request: Request, fx: &mut Effects<Self>) {
+    fn client(&mut self, now: Time, id: RequestId, request: Request, fx: &mut Effects) {
         match request {
             Request::List => fx.answer(id, Answer::Listed(self.state.list(self.me))),
             Request::Status => fx.answer(
@@ -102,7 +102,7 @@ impl Replica {
         }
     }
 
-    fn note(&mut self, now: Time, from: SiteId, note: Note, fx: &mut Effects<Self>) {
+    fn note(&mut self, now: Time, from: SiteId, note: Note, fx: &mut Effects) {
         match note {
             Note::Forward { id, request } => {
                 if let Role::Leader(leader) = &mut self.role {
@@ -138,7 +138,7 @@ impl Replica {
         }
     }
 
-    fn promise(&mut self, now: Time, from: SiteId, promise: Promise, fx: &mut Effects<Self>) {
+    fn promise(&mut self, now: Time, from: SiteId, promise: Promise, fx: &mut Effects) {
         match promise {
             Promise::Promised { ballot, accepted, state } => self.promised(now, from, ballot, accepted, state, fx),
             Promise::Accepted { ballot, slot } => {
@@ -175,7 +175,7 @@ impl Replica {
         }
     }
 
-    fn heartbeat(&mut self, now: Time, (ballot, chosen, sent): (Ballot, u64, Time), fx: &mut Effects<Self>) {
+    fn heartbeat(&mut self, now: Time, (ballot, chosen, sent): (Ballot, u64, Time), fx: &mut Effects) {
         if let Some(promised) = self.acceptor.promised().filter(|promised| *promised > ballot) {
             return fx.send(ballot.leader, Note::Outdone { promised });
         }
@@ -193,7 +193,7 @@ impl Replica {
     }
 
     /// Applies what the leader of `ballot` says is chosen, as far as it was accepted here from that very leader.
-    fn apply_accepted(&mut self, ballot: Ballot, chosen: u64, fx: &mut Effects<Self>) {
+    fn apply_accepted(&mut self, ballot: Ballot, chosen: u64, fx: &mut Effects) {
         while self.state.applied() < chosen
             && let Some(entry) = self.acceptor.entry(self.state.applied() + 1, ballot)
         {
@@ -203,7 +203,7 @@ impl Replica {
     }
 
     /// As leader: applies what is chosen, answers, says so, and goes on with the queue.
-    fn apply_chosen(&mut self, now: Time, fx: &mut Effects<Self>) {
+    fn apply_chosen(&mut self, now: Time, fx: &mut Effects) {
         let before = self.state.applied();
         let Role::Leader(leader) = &mut self.role else { return };
         while let Some(entry) = leader.take_chosen(self.state.applied() + 1) {
@@ -221,7 +221,7 @@ impl Replica {
         }
     }
 
-    fn take_turns(&mut self, now: Time, fx: &mut Effects<Self>) {
+    fn take_turns(&mut self, now: Time, fx: &mut Effects) {
         let Role::Leader(leader) = &mut self.role else { return };
         while let Turn::Read(id, request) = leader.turn(now, fx) {
             let answer = match request {
@@ -232,7 +232,7 @@ impl Replica {
         }
     }
 
-    fn install(&mut self, state: State, fx: &mut Effects<Self>) {
+    fn install(&mut self, state: State, fx: &mut Effects) {
         if state.applied() > self.state.applied() {
             fx.count("multipaxsys.snapshot");
             self.state = state;
@@ -240,7 +240,7 @@ impl Replica {
         }
     }
 
-    fn campaign(&mut self, now: Time, fx: &mut Effects<Self>) {
+    fn campaign(&mut self, now: Time, fx: &mut Effects) {
         self.round += 1;
         let ballot = Ballot { number: self.round, leader: self.me };
         fx.count("multipaxsys.election");
@@ -257,7 +257,7 @@ impl Replica {
         ballot: Ballot,
         accepted: Vec<(u64, Ballot, Entry)>,
         state: Option<State>,
-        fx: &mut Effects<Self>,
+        fx: &mut Effects,
     ) {
         let majority = self.voters.len() / 2 + 1;
         let Role::Candidate(candidacy) = &mut self.role else { return };
@@ -279,7 +279,7 @@ impl Replica {
         }
     }
 
-    fn say_that_it_leads(&self, now: Time, fx: &mut Effects<Self>) {
+    fn say_that_it_leads(&self, now: Time, fx: &mut Effects) {
         if let Role::Leader(leader) = &self.role {
             for &site in &self.sites {
                 fx.send(site, Note::Heartbeat { ballot: leader.ballot, chosen: self.state.applied(), sent: now });
@@ -287,7 +287,7 @@ impl Replica {
         }
     }
 
-    fn tick(&mut self, now: Time, fx: &mut Effects<Self>) {
+    fn tick(&mut self, now: Time, fx: &mut Effects) {
         fx.set_timer(Timer, HEARTBEAT);
         self.gateway.tick(now, fx);
         self.say_that_it_leads(now, fx);
@@ -320,7 +320,7 @@ impl Actor for Replica {
     type Request = Request;
     type Answer = Answer;
 
-    fn step(&mut self, now: Time, input: Input<Self>, fx: &mut Effects<Self>) {
+    fn step(&mut self, now: Time, input: Input<Self>, fx: &mut Effects) {
         match input {
             Input::Start => {
                 self.gateway.start(now);
