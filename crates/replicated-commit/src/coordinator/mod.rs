@@ -36,7 +36,7 @@ use crate::context::{Context, Local, Shared};
 use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use crate::planted::Planted;
 use crate::records::{self, Number, VOTES, VoteRecord};
-use crate::resolution::Leader;
+use crate::resolution::{Acceptor, Leader};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::Op;
@@ -196,6 +196,8 @@ impl Coordinator {
             cx.fx.agree(ATTEMPT, attempt, &decision.is_commit().then_some(record.meta.at));
         }
         let is_alone = record.meta.participants == [cx.me.shard];
+        let forgets = cx.rules.breaks(Planted::PromiseNotDurable);
+        let record = if forgets { VoteRecord { acceptor: Acceptor::default(), ..record } } else { record };
         let state = AttemptState::recovered(record, cx.me.region, is_alone, cx.now);
         self.voted += usize::from(state.vote.is_some());
         if !state.is_resolved() {
@@ -584,7 +586,9 @@ impl Coordinator {
             state.bound.insert(from);
         }
         match (state.decision(), decision) {
-            (None, Decision::Aborted) if state.acceptor.is_bound() => cx.fx.count("commit.abort_claimed"),
+            (None, Decision::Aborted) if state.acceptor.is_bound() && !cx.rules.breaks(Planted::BoundBelieves) => {
+                cx.fx.count("commit.abort_claimed")
+            }
             (None, Decision::Committed { .. }) if state.acceptor.has_accepted_abort() => cx.fx.count("commit.commit_claimed"),
             (None, _) => {
                 state.kept |= is_own || has_entry;
@@ -740,7 +744,8 @@ impl Coordinator {
 
     fn count_votes(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision().is_none()) else { return };
-        if state.acceptor.is_bound() || cx.is_lost(cx.me.region, &state.meta) {
+        let is_bound = state.acceptor.is_bound() && !cx.rules.breaks(Planted::LateWordCounts);
+        if is_bound || cx.is_lost(cx.me.region, &state.meta) {
             return; // only a round decides it; or the others have done so without this region
         }
         let tally = self.tally(near, state);

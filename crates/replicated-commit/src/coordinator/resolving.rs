@@ -228,6 +228,8 @@ impl Coordinator {
     pub(crate) fn on_testified(&mut self, near: &NearCoordinator<'_>, testified: Testified, cx: &mut Context<'_>) {
         let Testified { attempt, region, round, testimony, contents } = testified;
         self.hear_contents(&attempt, contents);
+        let ignored = cx.rules.breaks(Planted::AcceptedIgnored);
+        let testimony = if ignored { Testimony { accepted: None, ..testimony } } else { testimony };
         let Some(leader) = self.leader(&attempt) else { return };
         leader.hear(region, round, testimony);
         self.go_on_resolving(near, attempt, cx);
@@ -238,7 +240,9 @@ impl Coordinator {
         let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision().is_none()) else { return };
         let Some(leader) = &state.leader else { return };
         let meta = state.meta.clone();
-        if !leader.awaited().is_empty() {
+        let missing =
+            if cx.rules.breaks(Planted::MajorityOfSurvivors) { leader.survivors().len() - leader.survivors().majority() } else { 0 };
+        if leader.awaited().len() > missing {
             return;
         }
         if let Some(decision) = leader.proposed() {
