@@ -37,14 +37,10 @@ pub enum Planted {
     LostRefuses,
     /// The leader of a round goes on once a majority of the survivors has answered.
     MajorityOfSurvivors,
-    /// What was promised and accepted in rounds is not kept over a restart.
-    PromiseNotDurable,
     /// A region that has promised a round still works the outcome out from votes.
     LateWordCounts,
     /// A region that has promised a round believes a claim that the attempt aborted.
     BoundBelieves,
-    /// The leader of a round does not heed what others have accepted.
-    AcceptedIgnored,
     /// Two attempts in each other's way both commit by assumption.
     RivalsBothCommit,
     /// Nobody looks whether what is committed by assumption had read the newest versions.
@@ -61,7 +57,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 25] = [
+    pub const ALL: [Planted; 23] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -77,10 +73,8 @@ impl Planted {
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
         Planted::MajorityOfSurvivors,
-        Planted::PromiseNotDurable,
         Planted::LateWordCounts,
         Planted::BoundBelieves,
-        Planted::AcceptedIgnored,
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
         Planted::VotesUnsettled,

@@ -26,7 +26,7 @@
 //!
 //! Simplifications that leave some out: a site is told nothing while a write waits; nobody hears that a higher round was promised; clocks stand
 //! still but for those that lead; the gateway is lost with its region; regions have one site each; no log is pulled, and nothing is forgotten.
-//! And [`Bounds`].
+//! And [`Bounds`]. Promises that a crash forgets are broken in `tests/resolution_model`, which has a copy of the rules.
 
 mod automaton;
 mod cluster;
@@ -62,6 +62,7 @@ fn every_reachable_state_of_two_leaders_and_three_survivors_is_safe() {
 }
 
 #[test]
+#[ignore = "takes minutes: `make soak`"]
 fn every_reachable_state_is_safe_where_survivors_crash() {
     check(Bounds { crashes: 1, rounds: 1 }, Cases::Refused);
 }
