@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify fix soak soak-cluster fuzz crosscheck release
+.PHONY: help demo test verify fix docs soak soak-cluster fuzz crosscheck release
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,10 +25,14 @@ verify: ## The read-only gate: format, lints, documentation, what it names, and 
 	@# With a path to libFuzzer that is not there: to check takes neither that nor a C++ compiler. Those of fuzz/sql would take minutes.
 	CUSTOM_LIBFUZZER_PATH=/none cargo check --locked --manifest-path fuzz/Cargo.toml --bins --examples
 	.ci/documents
+	.ci/reference
 
 fix: ## Put right what `verify` would complain about, as far as a machine can.
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
 	cargo fmt --all
+
+docs: ## A book of all documents, target/book/html, its links and anchors checked. Takes mdbook.
+	@docs/book.py
 
 soak: ## A thousand seeds of every scenario of the simulator with all faults on, and the largest model. SEEDS=100000 for a night.
 	cargo test --package rhumb-quota --test model_avantan -- --ignored

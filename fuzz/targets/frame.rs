@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_node::frame::{Frame, decode, encode};
+use rhumb_node::transport::frame::{Frame, decode, encode};
 use std::convert::Infallible;
 
 fuzz_target!(|data: &[u8]| {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_node::frame::{self, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, NONCE_BYTES, Side};
+use rhumb_node::transport::frame::{self, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, NONCE_BYTES, Side};
 use rhumb_node::secret::Secret;
 
 fuzz_target!(|data: &[u8]| {

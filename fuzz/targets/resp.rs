@@ -4,7 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_resp::decode::{ARGUMENTS_MAX, COMMAND_BYTES_MAX, decode};
+use rhumb_resp::decode::decode;
+use rhumb_resp::frame::{ARGUMENTS_MAX, COMMAND_BYTES_MAX};
 
 /// Beyond that, trying every prefix takes too long.
 const PREFIXES_MAX: usize = 256;

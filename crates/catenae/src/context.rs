@@ -7,10 +7,10 @@ use super::epoch::Epoch;
 use super::planted::Planted;
 use super::stream_id::{self, StreamId};
 use crate::Site;
+use derive_more::{Deref, DerefMut};
 use rhumb_commit::one_shot::operation::Transaction;
 use rhumb_core::actor::Token;
 use rhumb_core::{Ballot, Effects, Jobs, Load, Rules, SiteId, Time, Topology};
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// What a load or a persist is for. Roles keep what they do with it under its token.
@@ -48,23 +48,12 @@ pub(super) struct Shared {
 }
 
 /// What a role may touch in a step.
+#[derive(Deref, DerefMut)]
 pub(super) struct Context<'a> {
+    #[deref(forward)]
+    #[deref_mut(forward)]
     pub(super) shared: &'a mut Shared,
     pub(super) fx: &'a mut Effects<Site>,
-}
-
-impl Deref for Context<'_> {
-    type Target = Shared;
-
-    fn deref(&self) -> &Shared {
-        self.shared
-    }
-}
-
-impl DerefMut for Context<'_> {
-    fn deref_mut(&mut self) -> &mut Shared {
-        self.shared
-    }
 }
 
 impl Context<'_> {

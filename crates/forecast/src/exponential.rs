@@ -8,7 +8,7 @@
 //! mean absolute error of one-step forecasts.
 
 use crate::forecaster::{EPOCHS_MAX, Forecaster, Progress, TrainError, VALUE_MAX, check_series};
-use crate::saved::Saved;
+use crate::format::{self, Kind};
 use serde::{Deserialize, Serialize};
 
 /// The grid of alphas is 1/`ALPHAS`, 2/`ALPHAS` … 1.
@@ -85,7 +85,7 @@ impl Forecaster for Exponential {
     }
 
     fn save(&self) -> Vec<u8> {
-        Saved::Exponential(self.clone()).encode()
+        format::encode(Kind::Exponential, self)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The simple moving average: the next value is the mean of the last few.
 
 use crate::forecaster::{EPOCHS_MAX, Forecaster, PERIOD_MAX, Progress, TrainError, check_series};
+use crate::format::{self, Kind};
 use crate::history::History;
-use crate::saved::Saved;
 use serde::{Deserialize, Serialize};
 
 /// Forecasts the mean of the last `window` values, or of all if there are fewer.
@@ -51,7 +51,7 @@ impl Forecaster for MovingAverage {
     }
 
     fn save(&self) -> Vec<u8> {
-        Saved::MovingAverage(self.clone()).encode()
+        format::encode(Kind::MovingAverage, self)
     }
 }
 

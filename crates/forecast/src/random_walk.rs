@@ -1,8 +1,8 @@
 //! The random walk: the next value is the last one. The baseline of every other model.
 
 use crate::forecaster::{EPOCHS_MAX, Forecaster, Progress, TrainError, check_series};
+use crate::format::{self, Kind};
 use crate::history::History;
-use crate::saved::Saved;
 use serde::{Deserialize, Serialize};
 
 /// Forecasts the last value.
@@ -49,6 +49,6 @@ impl Forecaster for RandomWalk {
     }
 
     fn save(&self) -> Vec<u8> {
-        Saved::RandomWalk(self.clone()).encode()
+        format::encode(Kind::RandomWalk, self)
     }
 }

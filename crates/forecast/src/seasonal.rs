@@ -1,8 +1,8 @@
 //! The seasonal naive forecast: the next value is the one a period ago.
 
 use crate::forecaster::{EPOCHS_MAX, Forecaster, PERIOD_MAX, Progress, TrainError, check_series};
+use crate::format::{self, Kind};
 use crate::history::History;
-use crate::saved::Saved;
 use serde::{Deserialize, Serialize};
 
 /// Forecasts the value of the same place in the last period. Until a whole period was seen: the last value.
@@ -50,7 +50,7 @@ impl Forecaster for SeasonalNaive {
     }
 
     fn save(&self) -> Vec<u8> {
-        Saved::SeasonalNaive(self.clone()).encode()
+        format::encode(Kind::SeasonalNaive, self)
     }
 }
 

@@ -8,12 +8,13 @@
 use bytes::Bytes;
 use rhumb_core::actor::{Actor, Batch, Effects, Input, Space};
 use rhumb_core::{Key, Time, Timestamp, Value};
+use rhumb_node::clock::Clock;
 use rhumb_node::config::{Config, Setup};
-use rhumb_node::frame::Service;
-use rhumb_node::lives::Lives;
+use rhumb_node::incarnation::Incarnations;
 use rhumb_node::metrics::Metrics;
-use rhumb_node::runtime::{Clock, Site};
 use rhumb_node::secret::Secret;
+use rhumb_node::service::Service;
+use rhumb_node::site::Site;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
 use std::error::Error;
 use std::path::Path;
@@ -83,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 async fn run(folder: &Path, balance: Balance, clients: u64, operations: u64, time: Duration) -> Result<u64, Box<dyn Error>> {
     let setup = Arc::new(Setup::new(Config::parse("site", SITE)?, "site", Path::new(""))?);
     let store = Store::open(FjallEngine::open(folder, FjallOptions::DEFAULT)?)?;
-    let mut site = Site::new(setup, Secret::random()?, Lives::begin(folder)?, Clock::start(), Arc::new(Metrics::new()))?;
+    let mut site = Site::new(setup, Secret::random()?, Incarnations::begin(folder)?, Clock::start(), Arc::new(Metrics::new()))?;
     let handle = site.host(Service::Quotas, store, balance)?;
     let end = Instant::now() + time;
     let mut tasks = JoinSet::new();

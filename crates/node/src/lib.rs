@@ -1,38 +1,32 @@
 //! The runtime of a Rhumb site: transport, timers, group commit, configuration. One process is one site.
 //!
-//! One of the two drivers of the contract in [`rhumb_core::actor`] (the other is the simulator); it makes no decision of
-//! a protocol. [`process::run`] is the whole of a site's life; the parts below it stand on their own:
+//! One of the two drivers of the contract in [`rhumb_core::actor`] (the other is the simulator); it makes no decision of a protocol. Each
+//! folder may use those below it, and none above:
 //!
-//! - [`config`]: the file of a site, and what it means;
-//! - [`runtime`]: actors, driven: each with its thread, group commit, timers, requests of clients;
-//! - [`transport`] over [`frame`]: how sites reach each other, with the emulated wide area on the links;
-//! - [`secret`]: what the sites of a cluster share and nobody else has;
-//! - [`owner`], [`lives`]: whose a data folder is, and that it is the one that the site had;
-//! - [`descriptors`]: the files that a site may have open;
-//! - [`models`]: forecasts of the demand for quotas;
-//! - [`client`], [`catenae`], [`quad`], [`quotas`], [`placements`]: transactions by each protocol, quotas and placements for clients in
-//!   this process, over what they [`reach`];
-//! - [`status`], [`vitals`], [`tables`], [`resources`], [`http`], [`metrics`]: what people and machines see of it.
+//! ```text
+//!   site        the life of the process: ports, data folder, stores; the services that it hosts
+//!   admin       HTTP: probes, status, metrics, placements, quorums, quotas, faults for demonstrations
+//!   gateway     transactions by each protocol, quotas and placements for clients in this process
+//!   status      what is known of the site and its peers
+//!   runtime     actors, driven: each with its thread, group commit, timers, requests of clients
+//!   transport   how sites reach each other: frames, proofs, clocks compared, the emulated wide area
+//!   metrics     what is counted and measured, for Prometheus
+//!   config      the file of a site, and what it means
+//!   incarnation whether a data folder is the one that the site left
+//!   service, secret, bounds, clock, failure
+//! ```
 
-pub mod catenae;
-pub mod client;
+pub mod admin;
+pub mod bounds;
+pub mod clock;
 pub mod config;
-pub mod descriptors;
-pub mod frame;
-pub mod http;
-pub mod lives;
+pub mod failure;
+pub mod gateway;
+pub mod incarnation;
 pub mod metrics;
-pub mod models;
-pub mod owner;
-pub mod placements;
-pub mod process;
-pub mod quad;
-pub mod quotas;
-pub mod reach;
-pub mod resources;
 pub mod runtime;
 pub mod secret;
+pub mod service;
+pub mod site;
 pub mod status;
-pub mod tables;
 pub mod transport;
-pub mod vitals;

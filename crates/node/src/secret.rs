@@ -1,7 +1,7 @@
 //! The secret that the sites of a cluster share: who proves to have it is believed, nobody else.
 //!
 //! It is a file of 32 random bytes, made once by [`Secret::create`] and copied to every site. It never leaves a site: what goes over a
-//! connection is a proof, an HMAC-SHA256 over the random numbers of both sides ([`crate::frame`]).
+//! connection is a proof, an HMAC-SHA256 over the random numbers of both sides ([`crate::transport::frame`]).
 //!
 //! Invariants: a file that others than its owner can read is refused, and so is one that holds fewer bytes; nothing prints the secret.
 

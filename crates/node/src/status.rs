@@ -1,15 +1,15 @@
 //! What is known of a site and its peers: is it ready, whom does it hear, how far away are they.
 
+use crate::clock::Clock;
 use crate::config::Setup;
+use crate::failure::Failure;
+use crate::metrics::vitals::Said;
 use crate::metrics::{CommitMetrics, EpochMetrics, Metrics, QuadMetrics};
-use crate::runtime::{Clock, Common, Failure};
+use crate::runtime::Common;
 use crate::transport::{Fault, Peer, Transport};
-use crate::vitals::Said;
 use rhumb_commit::placement::{Coordinators, Placement};
 use rhumb_commit::transaction::{RegionStatus, Role, TxnError};
 use rhumb_core::{RegionId, SiteId, Span, Time};
-use rhumb_quad::Explanation;
-use rhumb_quad::administration::QuorumView;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,13 +63,6 @@ impl Status {
     /// Likewise of QuAD.
     pub(crate) fn quad(&self) -> &QuadMetrics {
         &self.metrics.quad
-    }
-
-    /// What an actor says of the quorums of QuAD, for people.
-    pub(crate) fn quorum_view(&self, explanation: Explanation) -> QuorumView {
-        let topology = &self.setup.topology;
-        let regions = topology.regions().map(|region| topology.name(region).to_owned()).collect();
-        crate::quad::view(explanation, self.names(), regions)
     }
 
     /// An error that a site has told of, with the names of sites.

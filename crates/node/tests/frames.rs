@@ -2,13 +2,14 @@
 
 use rhumb_core::actor::Body;
 use rhumb_core::{Rng, SiteId, Time};
-use rhumb_node::frame::{
-    self, FRAME_BYTES_MAX, Frame, FrameError, GREETING_BYTES, Greeting, Greetings, HEADER_BYTES, HELLO_BYTES, Hello, Kind, NONCE_BYTES,
-    Ping, Service, Side, VERSION,
-};
-use rhumb_node::lives::Progress;
+use rhumb_node::incarnation::Progress;
 use rhumb_node::runtime::decode_message;
 use rhumb_node::secret::Secret;
+use rhumb_node::service::Service;
+use rhumb_node::transport::frame::{
+    self, FRAME_BYTES_MAX, Frame, FrameError, GREETING_BYTES, Greeting, Greetings, HEADER_BYTES, HELLO_BYTES, Hello, Kind, NONCE_BYTES,
+    Ping, Side, VERSION,
+};
 use std::convert::Infallible;
 
 const MESSAGE: Kind = Kind::Message(Service::Commit);

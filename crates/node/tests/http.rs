@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use rhumb_node::http::listener::{BODY_BYTES_MAX, CONNECTIONS_MAX, serve};
+use rhumb_node::admin::listener::{BODY_BYTES_MAX, CONNECTIONS_MAX, serve};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::future;
 use std::net::SocketAddr;
@@ -164,7 +164,7 @@ async fn ask(address: SocketAddr, method: Method, path: &str, headers: &[(&str, 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_other_sites_reach_nothing() {
     let routes = Router::new().route("/", get(async || "seen").post(async || "done"));
-    let address = listen(rhumb_node::http::guarded(routes, vec!["db.example.com".into()])).await;
+    let address = listen(rhumb_node::admin::guarded(routes, vec!["db.example.com".into()])).await;
     let own = format!("localhost:{}", address.port());
     let origin = format!("http://{own}");
     for headers in [

@@ -4,14 +4,16 @@ mod common;
 
 use common::{Request, Toy, cluster, configure, echo, start, until};
 use rhumb_core::{SiteId, Span, Time};
+use rhumb_node::clock::Clock;
 use rhumb_node::config::Wan;
-use rhumb_node::frame::{
-    FRAME_BYTES_MAX, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, Kind, NONCE_BYTES, PING_BYTES, Service, Side, encode,
-};
-use rhumb_node::lives::{PEERS, Progress};
+use rhumb_node::incarnation::{PEERS, Progress};
 use rhumb_node::metrics::Metrics;
-use rhumb_node::runtime::{Clock, Site};
 use rhumb_node::secret::Secret;
+use rhumb_node::service::Service;
+use rhumb_node::site::Site;
+use rhumb_node::transport::frame::{
+    FRAME_BYTES_MAX, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, Kind, NONCE_BYTES, PING_BYTES, Side, encode,
+};
 use rhumb_node::transport::{Direction, Fault};
 use rhumb_store::{MemoryEngine, Store};
 use std::convert::Infallible;

@@ -5,8 +5,10 @@ mod common;
 use common::{Request, Toy, ToyQuotas, http};
 use rhumb_core::SiteId;
 use rhumb_node::config::{Config, Coordinators, Placement, Setup};
-use rhumb_node::lives::PEERS;
-use rhumb_node::process::{Actors, QUOTAS_FOLDER, RunError, Served, live};
+use rhumb_node::incarnation::PEERS;
+use rhumb_node::site::QUOTAS_FOLDER;
+use rhumb_node::site::error::RunError;
+use rhumb_node::site::process::{Actors, Served, live};
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::Operation;
 use rhumb_quota::refusal::Refusal;
@@ -101,7 +103,7 @@ async fn a_site_does_not_go_on_with_an_empty_folder_or_an_older_copy_of_its_own(
     let configs = configs(&["a", "b"], folder.path()).await;
     let (own, away) = (configs[0].data_dir.clone(), |name: &str| folder.path().join(name));
     let peer = Process::start(&configs[1]).await;
-    // Lives in which the peer hears it.
+    // Incarnations in which the peer hears it.
     let live = async || {
         let process = Process::start(&configs[0]).await;
         assert_eq!(common::echo(&process.served.commits, SiteId::new(1, 0), "heard").await, "heard");

@@ -5,10 +5,10 @@ use super::planted::Planted;
 use super::reading::Reading;
 use super::records;
 use crate::Site;
+use derive_more::{Deref, DerefMut};
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::placement::Regions;
 use rhumb_core::{Batch, Effects, Jobs, Rules, SiteId, Time, Timestamp, Topology, TxnId};
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// What a load or a persist is for.
@@ -39,23 +39,12 @@ pub(super) struct Shared {
 }
 
 /// What a role may touch in a step.
+#[derive(Deref, DerefMut)]
 pub(super) struct Context<'a> {
+    #[deref(forward)]
+    #[deref_mut(forward)]
     pub(super) shared: &'a mut Shared,
     pub(super) fx: &'a mut Effects<Site>,
-}
-
-impl Deref for Context<'_> {
-    type Target = Shared;
-
-    fn deref(&self) -> &Shared {
-        self.shared
-    }
-}
-
-impl DerefMut for Context<'_> {
-    fn deref_mut(&mut self) -> &mut Shared {
-        self.shared
-    }
 }
 
 impl Shared {

@@ -7,7 +7,8 @@ use crate::columns::{Columns, Waits};
 use crate::floor::floors_ns;
 use crate::matrix::Matrix;
 use crate::model::{Protocol, Reads};
-use crate::problem::{Client, Problem, REPLICAS_MAX};
+use crate::problem::{Problem, REPLICAS_MAX};
+use crate::request::Client;
 use crate::two_phase::{Leaders, farthest_us};
 
 /// What a placement is worth.

@@ -5,7 +5,7 @@
 //! as replicas are missing is the cheapest placement; there is one within the budget or there is none at all.
 
 use crate::constraints::{Constraint, Groups};
-use crate::problem::Request;
+use crate::request::Request;
 
 /// What the constraints of a request come to.
 #[derive(Clone, Debug)]

@@ -5,7 +5,8 @@
 
 use crate::constraints::Constraint;
 use crate::exhaustive::Best;
-use crate::problem::{Problem, ProblemError, Request};
+use crate::problem::{Problem, ProblemError};
+use crate::request::Request;
 
 /// A placement that no other beats at both.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! and reads are not counted: they carry no rows, or rows that were asked for.
 
 use crate::matrix::Matrix;
-use crate::problem::Client;
+use crate::request::Client;
 use crate::table::{Table, TableError};
 
 /// Prices by region, in millionths of a dollar.

@@ -6,7 +6,7 @@ use crate::feasibility::{Terms, conflict};
 use crate::matrix::Matrix;
 use crate::model::{Model, Protocol};
 use crate::objective::Objective;
-use std::sync::Arc;
+use crate::request::{Client, Request};
 use thiserror::Error;
 
 /// The most faults that a plan is made for.
@@ -15,36 +15,6 @@ pub const FAULTS_MAX: usize = 15;
 pub const REPLICAS_MAX: usize = 2 * FAULTS_MAX + 1;
 /// How many constraints may limit groups; two are a matter of flows, three would be of search.
 pub const GROUPINGS_MAX: usize = 2;
-
-/// The clients of a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Client {
-    /// The region.
-    pub region: usize,
-    /// How many clients are there: its weight. At least one.
-    pub clients: u64,
-    /// The reads of an average transaction there, in thousandths.
-    pub reads_milli: u64,
-}
-
-/// What is asked of the planner.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// The round trips.
-    pub matrix: Arc<Matrix>,
-    /// The client regions, ascending, each once.
-    pub clients: Vec<Client>,
-    /// How transactions run.
-    pub model: Model,
-    /// f: how many regions may be lost. A placement has 2f + 1 replicas.
-    pub faults: usize,
-    /// What is minimized.
-    pub objective: Objective,
-    /// What to keep to.
-    pub constraints: Vec<Constraint>,
-    /// What a replica costs per month in each region, in millionths of a dollar; empty if nothing costs anything.
-    pub prices: Vec<u64>,
-}
 
 /// A problem that was checked: it makes sense, its sums fit 64 bits, and some placement satisfies its constraints.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Where the clients are: a CSV file `region,clients[,reads_per_txn]`.
 
 use crate::matrix::Matrix;
-use crate::problem::Client;
+use crate::request::Client;
 use crate::table::{Table, TableError};
 
 /// Reads the client regions from CSV text, in the order of the matrix; those with no clients are left out. `file` names the

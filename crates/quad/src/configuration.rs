@@ -296,15 +296,8 @@ impl fmt::Display for Configuration {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{set, site};
     use super::*;
-
-    fn site(n: u16) -> SiteId {
-        SiteId::new(n, 0)
-    }
-
-    fn set(of: &[u16]) -> BTreeSet<SiteId> {
-        of.iter().copied().map(site).collect()
-    }
 
     /// Sites 0, 1 and 2 are cores, 3 and 4 slaves.
     fn five() -> Configuration {

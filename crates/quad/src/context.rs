@@ -13,12 +13,12 @@ use super::planted::Planted;
 use super::quorums::SITES_MAX;
 use super::records::put_clock_bound;
 use super::request::Answer;
+use derive_more::{Deref, DerefMut};
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Load, RequestId};
 use rhumb_core::{Batch, Effects, Jobs, Rules, SiteId, Table, Time, Timestamp, TxnId};
 use std::collections::BTreeSet;
-use std::ops::{Deref, DerefMut};
 
 /// A timer of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,23 +79,12 @@ pub(super) struct Shared {
 }
 
 /// What a role may touch in a step.
+#[derive(Deref, DerefMut)]
 pub(super) struct Context<'a> {
+    #[deref(forward)]
+    #[deref_mut(forward)]
     pub(super) shared: &'a mut Shared,
     pub(super) fx: &'a mut Effects<Site>,
-}
-
-impl Deref for Context<'_> {
-    type Target = Shared;
-
-    fn deref(&self) -> &Shared {
-        self.shared
-    }
-}
-
-impl DerefMut for Context<'_> {
-    fn deref_mut(&mut self) -> &mut Shared {
-        self.shared
-    }
 }
 
 impl Context<'_> {

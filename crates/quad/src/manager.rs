@@ -253,16 +253,9 @@ fn measures(members: &BTreeSet<SiteId>, known: &BTreeMap<SiteId, Known>, busy: i
 mod tests {
     use super::super::Epoch;
     use super::super::quorums::{CostWeights, Policy, ScoreWeights};
+    use super::super::testing::{set, site};
     use super::*;
     use rhumb_core::Span;
-
-    fn site(n: u16) -> SiteId {
-        SiteId::new(n, 0)
-    }
-
-    fn set(of: &[u16]) -> BTreeSet<SiteId> {
-        of.iter().copied().map(site).collect()
-    }
 
     fn adaptation() -> Adaptation {
         let settings = Settings { policy: Policy::Quad, cores: 2, score: ScoreWeights::default(), cost: CostWeights::default() };

@@ -10,10 +10,16 @@ use super::request::Answer;
 use rhumb_core::actor::{Effect, Space};
 use rhumb_core::{Effects, SiteId, Span, Time, Timestamp, TxnId};
 use rhumb_testkit::effects;
+use std::collections::BTreeSet;
 
 /// The site `r<n>.0`.
 pub(super) fn site(n: u16) -> SiteId {
     SiteId::new(n, 0)
+}
+
+/// These sites.
+pub(super) fn set(of: &[u16]) -> BTreeSet<SiteId> {
+    of.iter().copied().map(site).collect()
 }
 
 /// A transaction of that site.

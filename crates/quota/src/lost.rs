@@ -57,8 +57,6 @@
 //! To free tokens that a client of the lost site still holds lets clients exceed the limit by as many. Nothing else can.
 //! Counts need all sites that are not lost: while one of them is down, nothing is booked, and releases may be refused.
 
-use crate::catalog::Made;
-use crate::reallocate::divide;
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
 
@@ -122,15 +120,6 @@ impl Settled {
         let owed = u64::try_from(i128::from(held) - total).unwrap_or(0);
         let before = if from > 0 { self.booked } else { 0 };
         *self = Settled { losses, booking: Some(Booking { held, owed, issued: parts }), booked: before + held };
-    }
-}
-
-impl Made {
-    /// The parts in `limit` of the lost sites of those numbers.
-    pub fn parts(&self, limit: u64, from: u32, to: u32) -> u64 {
-        let lost = &self.lost[from as usize..to as usize];
-        let part = |loss: &Loss| divide(limit, self.of as usize).nth(loss.rank as usize);
-        lost.iter().map(|loss| part(loss).expect("a part for each site")).sum()
     }
 }
 

@@ -11,13 +11,13 @@ use super::planted::Planted;
 use super::records::Number;
 use crate::Site;
 use crate::job::Job;
+use derive_more::{Deref, DerefMut};
 use rhumb_commit::clock_lease::ClockLease;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::{Decision, Outcome, Refusal, Tally};
 use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Effects, Jobs, Load, RegionId, Rules, SiteId, Span, Table, Time, Timestamp, Topology};
 use std::collections::VecDeque;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// What one role of a site tells another.
@@ -61,23 +61,12 @@ pub(super) struct Shared {
 }
 
 /// What a role may touch in a step.
+#[derive(Deref, DerefMut)]
 pub(super) struct Context<'a> {
+    #[deref(forward)]
+    #[deref_mut(forward)]
     pub(super) shared: &'a mut Shared,
     pub(super) fx: &'a mut Effects<Site>,
-}
-
-impl Deref for Context<'_> {
-    type Target = Shared;
-
-    fn deref(&self) -> &Shared {
-        self.shared
-    }
-}
-
-impl DerefMut for Context<'_> {
-    fn deref_mut(&mut self) -> &mut Shared {
-        self.shared
-    }
 }
 
 impl Context<'_> {

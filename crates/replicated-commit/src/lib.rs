@@ -37,7 +37,7 @@
 //! | `message.rs` | messages between sites, requests and answers |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor |
-//! | `roles.rs` | which role handles what arrives; what concerns several roles of a site |
+//! | `roles/` | which role handles what arrives; what concerns several roles of a site |
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |
 //! | `views.rs` | what each role shows to the others of its site |
 //! | `job.rs` | what a site waits for: timers, its disk |
@@ -54,7 +54,7 @@
 //! | `mover/` | one shard replica: from one placement to the next |
 //! | `mover/joining.rs` | a copy of all rows where there was none |
 //! | `measure.rs` | round trips and workload, told to all for the planner |
-//! | `catch_up.rs` | one shard replica: taking over what it missed; closed timestamps |
+//! | `catch_up/` | one shard replica: taking over what it missed; closed timestamps |
 //!
 //! The rules of the paper. Its client is the gateway here, its datacenter a region; a region is an acceptor, its yes an acceptance.
 //!

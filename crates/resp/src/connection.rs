@@ -6,8 +6,9 @@
 
 use crate::answer::{answer, answer_quota};
 use crate::calls::{Calls, Outcomes};
-use crate::decode::{COMMAND_BYTES_MAX, Malformed, decode};
+use crate::decode::decode;
 use crate::error::CommandError;
+use crate::frame::{COMMAND_BYTES_MAX, Malformed};
 use crate::parse::{Command, parse};
 use crate::reply::Replies;
 use crate::session::{Session, Vitals};

@@ -3,7 +3,7 @@
 //! `"…"` knows `\n \r \t \b \a \xHH` and takes any other escaped byte as it is; `'…'` knows only `\'`. A closing quote
 //! ends its word.
 
-use crate::decode::{ARGUMENTS_MAX, Arguments, COMMAND_BYTES_MAX, Frame, Malformed};
+use crate::frame::{ARGUMENTS_MAX, Arguments, COMMAND_BYTES_MAX, Frame, Malformed};
 use std::borrow::Cow;
 
 /// The first line of `bytes` as a command; `None` if it is not all there yet.

@@ -9,13 +9,14 @@
 //!
 //! Invariants: a connection's replies come in the order of its commands; a command sees what those before it on the same
 //! connection did; a frame that breaks the protocol closes the connection and nothing of it is carried out; whatever a
-//! client sends or leaves unread, what is kept for it stays below the bounds named in `decode.rs` and `connection.rs`.
+//! client sends or leaves unread, what is kept for it stays below the bounds named in `frame.rs` and `connection.rs`.
 
 mod answer;
 mod calls;
 mod connection;
 pub mod decode;
 mod error;
+pub mod frame;
 mod inline;
 mod introspect;
 mod parse;

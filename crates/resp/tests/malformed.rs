@@ -2,7 +2,8 @@
 
 mod support;
 
-use rhumb_resp::decode::{COMMAND_BYTES_MAX, decode};
+use rhumb_resp::decode::decode;
+use rhumb_resp::frame::COMMAND_BYTES_MAX;
 use support::{Server, command};
 
 #[tokio::test]

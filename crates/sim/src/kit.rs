@@ -10,11 +10,12 @@
 use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
 use crate::config::{Config, Costs};
 use crate::error::SimError;
-use crate::history::{History, TxnNo};
+use crate::history::TxnNo;
+use crate::interactive::client::{Client, Shared};
+use crate::interactive::workload::{Reads, Workload};
 use crate::observers::bounded_state;
 use crate::plan::{FaultPlan, FaultRates};
-use crate::replicated_commit::client::{Client, Shared};
-use crate::replicated_commit::workload::{Reads, Workload};
+use crate::recorded::Recorded;
 use crate::runner::Report;
 use crate::world::World;
 use rhumb_commit::interactive::Interactive;
@@ -22,14 +23,6 @@ use rhumb_core::actor::Actor;
 use rhumb_core::{Inspect, RegionId, Rng, SiteId, Span, Time};
 use std::cell::RefCell;
 use std::rc::Rc;
-
-/// What the clients of a run have recorded.
-pub(crate) trait Recorded {
-    /// Their transactions.
-    fn history(&self) -> &History;
-    /// The first thing that a single answer showed to be wrong.
-    fn wrong(&self) -> Option<&String>;
-}
 
 /// When what happens in a run.
 #[derive(Clone, Copy, Debug)]

@@ -16,6 +16,7 @@
 pub mod catenae;
 pub mod checkers;
 pub mod history;
+mod interactive;
 pub mod kit;
 pub mod paxos_commit;
 pub mod quad;
@@ -24,25 +25,20 @@ pub mod samya;
 
 mod client;
 mod clock;
-mod clocks_compared;
 mod config;
 mod cost;
 mod disk;
 mod doom;
-mod drive;
 mod error;
 mod fault;
-mod folder;
-mod healing;
 mod network;
 mod observers;
 mod place;
 mod plan;
 mod planted;
+mod recorded;
 mod runner;
 mod schedule;
-mod site;
-mod strike;
 mod trace;
 mod world;
 

@@ -3,10 +3,10 @@
 //! Runs are untraced for speed. One that fails is run again with the trace on, which shows the same failure or else a
 //! second one: that the run is not decided by its seed.
 
-use crate::drive::panic_message;
 use crate::error::SimError;
 use crate::history::{History, Outcome};
 use crate::world::World;
+use crate::world::panic_message;
 use rhumb_core::Time;
 use rhumb_core::actor::Actor;
 use std::collections::BTreeMap;

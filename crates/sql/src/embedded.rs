@@ -1,10 +1,10 @@
 //! Sessions in this process, without a wire: texts of statements in, tags and rows as text out, as the simple protocol has them.
 
+use crate::context::environment::Environment;
 use crate::engine::Engine;
-use crate::environment::Environment;
 use crate::error::{SqlError, SqlResult};
-use crate::keyspaces::Gateways;
-use crate::plan::{ResultColumn, RowStream};
+use crate::executor::{ResultColumn, RowStream};
+use crate::protocols::Gateways;
 use crate::session::{Company, Outcome, Session, Status};
 use crate::types::to_text;
 use rhumb_core::{SiteId, Timestamp};

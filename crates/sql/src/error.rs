@@ -5,7 +5,6 @@
 //! constructors below exist where the wording is fixed by PostgreSQL or where several callers raise the same condition;
 //! anything else is `SqlError::new(state, message)`.
 
-use crate::session::Timeout;
 use rhumb_commit::transaction::TxnError;
 use std::fmt;
 use thiserror::Error;
@@ -27,6 +26,10 @@ macro_rules! sql_states {
                 match self {
                     $(SqlState::$name => $code,)*
                 }
+            }
+
+            fn is_of_class(self, class: &str) -> bool {
+                self.code().starts_with(class)
             }
         }
     };
@@ -247,6 +250,16 @@ impl SqlError {
     pub fn is_retryable(&self) -> bool {
         self.state() == SqlState::SerializationFailure
     }
+
+    /// True if other rows might not have led to it: violated constraints and values that do not fit.
+    pub fn may_depend_on_rows(&self) -> bool {
+        self.state().is_of_class("22") || self.state().is_of_class("23")
+    }
+
+    /// True if other tables, or other columns, might not have led to it.
+    pub fn may_depend_on_tables(&self) -> bool {
+        self.state().is_of_class("42")
+    }
 }
 
 /// The conditions whose wording PostgreSQL fixes.
@@ -349,6 +362,11 @@ impl SqlError {
         SqlError::new(SqlState::ReadOnlySqlTransaction, format!("cannot execute {statement} in a read-only transaction"))
     }
 
+    /// 55P03: what `lock_timeout` ends.
+    pub fn lock_timeout() -> SqlError {
+        SqlError::new(SqlState::LockNotAvailable, "canceling statement due to lock timeout")
+    }
+
     /// 25P02.
     pub fn in_failed_transaction() -> SqlError {
         let message = "current transaction is aborted, commands ignored until end of transaction block";
@@ -366,7 +384,7 @@ impl From<TxnError> for SqlError {
             TxnError::Invalid(_) => SqlState::ReadOnlySqlTransaction,
             TxnError::OutOfRange(_) => SqlState::InvalidParameterValue,
             TxnError::Unsupported(_) => SqlState::FeatureNotSupported,
-            TxnError::LockTimeout(why) => return Timeout::Lock.error().with_detail(why.clone()),
+            TxnError::LockTimeout(why) => return SqlError::lock_timeout().with_detail(why.clone()),
         };
         let hint = match &error {
             TxnError::Conflict(_) => Some("The transaction might succeed if retried."),

@@ -1,12 +1,12 @@
 //! The decoders of this crate as fuzz targets call them. Part of no product build.
 
-use crate::catalog::{Column, DatabaseId, TableDescriptor, TableId};
+use crate::context::environment::System;
 use crate::engine::Engine;
-use crate::environment::System;
 use crate::error::SqlResult;
+use crate::schema::{Column, DatabaseId, TableDescriptor, TableId};
 use crate::session::Described;
 use crate::stack::LargeStack;
-use crate::table::{PRIMARY, Row, index_prefix};
+use crate::storage::{PRIMARY, Row, index_prefix};
 use crate::testing::{LocalGateway, LocalQuotas};
 use crate::types::{Datum, SqlType};
 use bytes::BytesMut;
@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 pub use crate::session::{Lines, Session, Tuples, fields};
 pub use crate::testing::TYPES;
-pub use crate::wire::value::{Format, read_parameter};
+pub use crate::types::wire::{Format, read_parameter};
 
 /// The field of a row that holds `value`, as a parameter of the same format gives it: without its length.
 pub fn written(ty: &SqlType, value: &Datum, format: Format) -> SqlResult<Option<BytesMut>> {
     let mut field = BytesMut::new();
-    crate::wire::value::put_field(&mut field, ty, value, format)?;
+    crate::types::wire::put_field(&mut field, ty, value, format)?;
     let value = field.split_off(size_of::<i32>());
     Ok(if field[..] == (-1i32).to_be_bytes() { None } else { Some(value) })
 }
@@ -47,14 +47,14 @@ pub fn row_key(table: &TableDescriptor, columns: &[u8]) -> Key {
 
 /// The key and the value of a row.
 pub fn encode_row(table: &TableDescriptor, row: &Row) -> SqlResult<(Key, Value)> {
-    crate::table::encode_row(table, row)
+    crate::storage::encode_row(table, row)
 }
 
 /// A session over an empty database in memory.
 pub async fn session() -> SqlResult<Session> {
     let (gateways, quotas) = (Arc::new(LocalGateway::new()).into(), Arc::new(LocalQuotas::new()));
     let engine = Engine::new(gateways, Some(quotas), SiteId::new(0, 0), Arc::new(System::default()))?;
-    Session::open(Arc::new(engine), "fuzzer".into(), crate::catalog::DEFAULT_DATABASE.into(), 1).await
+    Session::open(Arc::new(engine), "fuzzer".into(), crate::schema::DEFAULT_DATABASE.into(), 1).await
 }
 
 /// Runs the statements of a text that answer without rows.

@@ -1,30 +1,37 @@
 //! The PostgreSQL wire and SQL of Rhumb.
 //!
 //! ```text
-//!   server → wire → session → parse
+//!   server → wire → session → parser
 //!                      │
-//!                      ├────→ plan → table, catalog → a transaction of the gateway
+//!                      ├────→ planner → executor → storage, catalog → a transaction of the gateway
 //!                      └────→ quota → the quotas of the cluster
 //! ```
 
-mod bounded;
 pub mod catalog;
+mod context;
 pub mod embedded;
 mod engine;
-pub mod environment;
 pub mod error;
+mod executor;
 #[cfg(feature = "testing")]
 pub mod fuzzing;
-pub mod keyspaces;
-pub mod parse;
-mod plan;
+mod one_shot;
+pub mod parser;
+mod pg_catalog;
+mod planner;
 pub mod planted;
+pub mod protocols;
 mod quota;
+pub mod schema;
 pub mod server;
 mod session;
 mod stack;
-pub mod table;
+pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod txn;
 pub mod types;
 pub mod wire;
+
+pub use context::environment;
+pub use protocols::Gateways;

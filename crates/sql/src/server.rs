@@ -4,16 +4,18 @@
 //! exist. What one connection does wrong ends that connection only.
 
 use crate::catalog::keep_reclaiming;
+use crate::context::environment::{Environment, System};
+use crate::context::{STARTUP_TIMEOUT, WRITE_STALL_TIMEOUT};
 use crate::engine::Engine;
-use crate::environment::{Environment, System};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::keyspaces::Gateways;
+use crate::protocols::Gateways;
 use crate::session::{Canceller, Session};
 use crate::stack::LargeStack;
 use crate::wire::budget::{Budget, Pool};
 use crate::wire::connection::{Connection, Ending, Output};
 use crate::wire::frame::{FrameError, FrameReader};
 use crate::wire::request::Opening;
+use crate::wire::stop::Stop;
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::response::ErrorResponse;
 use pgwire::messages::startup::{Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
@@ -27,8 +29,6 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-/// How long a client may take to start its session.
-const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait after the system refused a connection, say for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The most connections whose session has not started yet; further ones are closed at once.
@@ -56,7 +56,7 @@ impl Default for ServerOptions {
         ServerOptions {
             site: SiteId::new(0, 0),
             connections_max: 500,
-            write_stall_max: Duration::from_secs(60),
+            write_stall_max: WRITE_STALL_TIMEOUT,
             statement_bytes_max: 512 << 20,
         }
     }
@@ -149,20 +149,6 @@ pub async fn serve_until(
     stopping.send_replace(true);
     while connections.join_next().await.is_some() {}
     Ok(())
-}
-
-/// Tells a connection that the server is to stop.
-#[derive(Clone, Debug)]
-pub(crate) struct Stop(watch::Receiver<bool>);
-
-impl Stop {
-    /// Waits until then.
-    pub(crate) async fn requested(&mut self) {
-        if self.0.wait_for(|stop| *stop).await.is_err() {
-            // The server has gone, and this connection goes with it.
-            std::future::pending().await
-        }
-    }
 }
 
 impl Server {

@@ -1,7 +1,7 @@
 //! The stack that statements are parsed, planned, run and forgotten on.
 //!
 //! All of that is recursion: over the parts of a statement, over the plan made of them, over the streams of rows. How deep it goes is bounded by
-//! [`parse`](crate::parse) (`parse/nesting.rs`, `parse/relations.rs`); how much stack that takes was measured, in a build without
+//! [`parser`](crate::parser) (`parser/nesting.rs`, `parser/relations.rs`); how much stack that takes was measured, in a build without
 //! optimizations.
 //!
 //! Invariant: what is polled and dropped by a [`LargeStack`] has at least [`STACK_BYTES`], whichever thread does it.

@@ -39,7 +39,7 @@ pub struct Cluster<A: Protocol> {
 
 impl<A: Protocol> Cluster<A> {
     /// A cluster of the sites of `world`; that of names is made like `config` if databases of the protocol need one.
-    pub fn new(world: World<A>, config: Config, shape: &crate::scenario::Shape, rng: &mut Rng) -> Cluster<A> {
+    pub fn new(world: World<A>, config: Config, shape: &crate::shape::Shape, rng: &mut Rng) -> Cluster<A> {
         let names = (A::NAME != replicated_commit::Site::NAME).then(|| {
             let seed = rng.below(u64::MAX);
             Lane::new(replicated_commit::Site::world(config, shape, seed, rng))

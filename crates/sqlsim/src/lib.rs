@@ -14,10 +14,12 @@
 mod cluster;
 mod executor;
 mod lane;
+mod ledger;
 mod link;
 mod port;
 mod protocol;
 mod scenario;
+mod shape;
 mod shared;
 mod sites;
 mod time;

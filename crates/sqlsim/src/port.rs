@@ -5,7 +5,7 @@ use futures::channel::oneshot;
 use rhumb_commit::transaction::{RegionStatus, Role};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Actor, RegionId, SiteId, Span, Time, Topology};
-use rhumb_node::reach::Reach;
+use rhumb_node::gateway::reach::Reach;
 use rhumb_node::runtime::Rejected;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

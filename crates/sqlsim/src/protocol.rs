@@ -1,7 +1,7 @@
 //! The commit protocols under which databases are simulated: how each one's world is made, reached and judged.
 
 use crate::port::VirtualSite;
-use crate::scenario::Shape;
+use crate::shape::Shape;
 use rhumb_catenae as catenae;
 use rhumb_commit::placement::Placement;
 use rhumb_commit::transaction::Gateway;
@@ -11,7 +11,7 @@ use rhumb_quad::quorums::Policy;
 use rhumb_replicated_commit as replicated_commit;
 use rhumb_sim::history::Mode;
 use rhumb_sim::{Config, FaultRates, World};
-use rhumb_sql::keyspaces::Gateways;
+use rhumb_sql::Gateways;
 use std::sync::Arc;
 
 /// How far clocks are off at the most where epochs follow them.
@@ -67,7 +67,7 @@ impl Protocol for replicated_commit::Site {
     }
 
     fn gateway(site: VirtualSite<Self>) -> Arc<dyn Gateway> {
-        Arc::new(rhumb_node::client::Gateway::over(site))
+        Arc::new(rhumb_node::gateway::interactive::Gateway::over(site))
     }
 
     fn gateways(own: Arc<dyn Gateway>, _: Arc<dyn Gateway>) -> Gateways {
@@ -107,7 +107,7 @@ impl Protocol for catenae::Site {
     }
 
     fn gateway(site: VirtualSite<Self>) -> Arc<dyn Gateway> {
-        Arc::new(rhumb_node::catenae::Gateway::over(site))
+        Arc::new(rhumb_node::gateway::catenae::Gateway::over(site))
     }
 
     fn gateways(own: Arc<dyn Gateway>, names: Arc<dyn Gateway>) -> Gateways {
@@ -139,7 +139,7 @@ impl Protocol for quad::Site {
     }
 
     fn gateway(site: VirtualSite<Self>) -> Arc<dyn Gateway> {
-        Arc::new(rhumb_node::client::Gateway::over(site))
+        Arc::new(rhumb_node::gateway::interactive::Gateway::over(site))
     }
 
     fn gateways(own: Arc<dyn Gateway>, names: Arc<dyn Gateway>) -> Gateways {

@@ -11,6 +11,7 @@
 use crate::cluster::Cluster;
 use crate::link::Dialer;
 use crate::protocol::Protocol;
+use crate::shape::Shape;
 use crate::shared::Shared;
 use crate::work::{self, Client, audit};
 use rhumb_core::{Rng, Rules, SiteId, Span, Time};
@@ -33,8 +34,6 @@ const QUIET: Span = Span::from_secs(10);
 const FINALS_OF_SITE_MAX: Span = Span::from_secs(15);
 /// After the heal, this long until commits must go through.
 const GRACE: Span = Span::from_secs(4);
-/// One seed of so many has transactions as large as they may be.
-const BULKY_ONE_OF: u64 = 8;
 
 /// Statements of SQL under faults, in a database of the protocol of `A`.
 #[derive(Debug)]
@@ -49,38 +48,6 @@ pub struct Sql<A> {
 impl<A> Default for Sql<A> {
     fn default() -> Sql<A> {
         Sql { rules: Rules::HOLD, calm: false, protocol: PhantomData }
-    }
-}
-
-/// What a seed decides of the cluster.
-pub struct Shape {
-    regions: usize,
-    shards: u16,
-    sync: Span,
-    /// Many short crashes instead of a storm.
-    flaky: bool,
-    /// Versions are collected soon.
-    pub collects: bool,
-    /// Transactions are as large as they may be now and then.
-    is_bulky: bool,
-}
-
-impl Shape {
-    fn draw(rng: &mut Rng, seed: u64) -> Shape {
-        let syncs = [100, 1_000, 1_000, 1_000, 5_000, 20_000, 100_000];
-        Shape {
-            regions: *rng.pick(&[3, 3, 3, 5]).expect("there are some to pick from"),
-            shards: if rng.chance(0.7) { 1 } else { 2 },
-            sync: Span::from_micros(*rng.pick(&syncs).expect("there are some to pick from")),
-            flaky: rng.chance(0.3),
-            collects: rng.chance(0.3),
-            is_bulky: seed % BULKY_ONE_OF == BULKY_ONE_OF - 1,
-        }
-    }
-
-    /// What goes wrong.
-    pub fn rates(&self) -> FaultRates {
-        if self.flaky { FaultRates::flaky() } else { FaultRates::stormy() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the clients of a run share: what they did and saw.
 
-use crate::work::counters::Counters;
-use crate::work::presence::Presence;
+use crate::ledger::counters::Counters;
+use crate::ledger::presence::Presence;
 use rhumb_core::Time;
 use rhumb_sim::history::History;
 use std::cell::RefCell;

@@ -1,7 +1,7 @@
 //! What can go wrong in a store. Every message names the place and says what to do.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why the store could not be opened, read or written. None of these changes or loses what is stored.
@@ -92,4 +92,14 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// What the error of a file system call on `path` means to the operator.
+pub(crate) fn io_error(path: &Path, source: io::Error) -> StoreError {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path, source },
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path, source },
+        _ => StoreError::Io { path, source },
+    }
 }

@@ -13,7 +13,8 @@
 
 use crate::engine::{Engine, Entries, View, Write};
 use crate::error::StoreError;
-use crate::folder::{Folder, io_error};
+use crate::error::io_error;
+use crate::folder::Folder;
 use crate::journal;
 use crate::manifest;
 use crate::private;

@@ -13,7 +13,7 @@
 //! use, the folder itself is locked; the system drops the lock with the process. Nobody but its owner can enter it: a folder that others
 //! could enter is closed to them.
 
-use crate::error::StoreError;
+use crate::error::{StoreError, io_error};
 use crate::layout::FORMAT_VERSION;
 use crate::private;
 use crate::small_file::{replace_file, sync_folder};
@@ -119,16 +119,6 @@ impl Folder {
 
     fn error(&self, source: io::Error) -> StoreError {
         io_error(&self.path, source)
-    }
-}
-
-/// What the error of a file system call on `path` means to the operator.
-pub fn io_error(path: &Path, source: io::Error) -> StoreError {
-    let path = path.to_owned();
-    match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path, source },
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path, source },
-        _ => StoreError::Io { path, source },
     }
 }
 

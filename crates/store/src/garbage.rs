@@ -23,29 +23,6 @@ pub struct Collected {
     pub more: bool,
 }
 
-/// How far the indices are known to be empty: below these timestamps they hold no entry. Spares each walk the marks
-/// that the removed entries leave behind in a log-structured engine.
-#[derive(Debug, Default)]
-pub(crate) struct Swept {
-    written: Timestamp,
-    deleted: Timestamp,
-}
-
-impl Swept {
-    /// A version `at` is about to be put.
-    pub(crate) fn written(&mut self, at: Timestamp) {
-        self.written = self.written.min(at);
-        self.deleted = self.deleted.min(at);
-    }
-
-    fn of(&mut self, index: Index) -> &mut Timestamp {
-        match index {
-            Index::Written => &mut self.written,
-            Index::Deleted => &mut self.deleted,
-        }
-    }
-}
-
 impl<E: Engine> Store<E> {
     /// Removes what [`Collect`] allows, in steps of at most `limit` (at least 1) removed versions and index entries each.
     /// Durable after the next sync; lost in a crash, it is done again. Keeps writers waiting while it runs.

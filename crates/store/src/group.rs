@@ -6,11 +6,13 @@
 use crate::engine::Write;
 use crate::error::StoreError;
 use crate::layout::{self, Index};
-use crate::store::KEY_BYTES_MAX;
 use bytes::Bytes;
 use rhumb_core::actor::Op;
 use rhumb_core::{Batch, Key, Timestamp};
 use std::collections::BTreeMap;
+
+/// The longest key of a row or a record, in bytes. Escaped and in its place it fits into the 65,535 bytes of an engine's key.
+pub const KEY_BYTES_MAX: usize = 32_000;
 
 /// Batches to be applied as one, by [`Store::apply_group`](crate::Store::apply_group).
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@
 
 use crate::device;
 use crate::error::StoreError;
-use crate::folder::io_error;
+use crate::error::io_error;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -26,13 +26,14 @@ mod small_file;
 mod stamp;
 mod stamps;
 mod store;
+mod swept;
 
 pub use engine::{Engine, Entries, View, Write};
 pub use error::StoreError;
 pub use fjall::{FjallEngine, FjallOptions};
 pub use garbage::Collected;
-pub use group::Group;
+pub use group::{Group, KEY_BYTES_MAX};
 pub use memory::MemoryEngine;
 pub use small_file::{remove_file, replace_file, replace_file_naming_itself};
 pub use stamp::{Stamp, Syncs};
-pub use store::{KEY_BYTES_MAX, Store};
+pub use store::Store;

@@ -10,7 +10,7 @@
 //! silently drop table files. Without its file `version` fjall begins a new database. A data folder is taken into use only when all its trees are made, so none may be lacking.
 
 use crate::error::StoreError;
-use crate::folder::io_error;
+use crate::error::io_error;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;

@@ -4,7 +4,7 @@
 //! cannot enter.
 
 use crate::error::StoreError;
-use crate::folder::io_error;
+use crate::error::io_error;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};

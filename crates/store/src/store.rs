@@ -9,18 +9,15 @@
 
 use crate::engine::{Engine, View, Write};
 use crate::error::StoreError;
-use crate::garbage::Swept;
 use crate::group::Group;
 use crate::layout;
 use crate::scan::{self, Bounds, Page};
 use crate::stamps;
+use crate::swept::Swept;
 use bytes::Bytes;
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, Load, Loaded, Row, Timestamp};
 use std::sync::{Mutex, MutexGuard};
-
-/// The longest key of a row or a record, in bytes. Escaped and in its place it fits into the 65,535 bytes of an engine's key.
-pub const KEY_BYTES_MAX: usize = 32_000;
 
 /// Multi-version rows and protocol records over an engine. Safe to share between threads.
 pub struct Store<E> {

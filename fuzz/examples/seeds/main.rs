@@ -13,10 +13,11 @@ use rhumb_node::config::{
     Catenae, Clock, Cluster, ClusterRegion, Config, Coordinators, Http, Limits, Listen, OwnSite, Placement, Quad, Quotas, Region, Storage,
     Wan,
 };
-use rhumb_node::frame::{Greeting, Greetings, Hello, Kind, NONCE_BYTES, Ping, Service, Side, encode as framed};
-use rhumb_node::http::Chaos;
-use rhumb_node::lives::Progress;
+use rhumb_node::transport::frame::{Greeting, Greetings, Hello, Kind, NONCE_BYTES, Ping, Side, encode as framed};
+use rhumb_node::admin::Chaos;
+use rhumb_node::incarnation::Progress;
 use rhumb_node::secret::Secret;
+use rhumb_node::service::Service;
 use rhumb_node::transport::Direction;
 use rhumb_store::{FjallEngine, FjallOptions, Store};
 use serde::Serialize;

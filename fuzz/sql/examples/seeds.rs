@@ -1,8 +1,10 @@
 //! Writes `seeds/`: inputs that the decoders take, made by the encoders where there are any, for the fuzzer to begin with.
 //! Run it after a change of format: `cargo run --example seeds` in this folder.
 
-use rhumb_sql::catalog::{DatabaseDescriptor, DatabaseId, Entry, PROTOCOLS, ProcedureDescriptor, ProcedureParameter, encode_entry};
+use rhumb_sql::catalog::{Entry, encode_entry};
 use rhumb_sql::fuzzing::{Format, TYPES, encode_row, row_key, table, written};
+use rhumb_sql::protocols::PROTOCOLS;
+use rhumb_sql::schema::{DatabaseDescriptor, DatabaseId, ProcedureDescriptor, ProcedureParameter};
 use rhumb_sql::types::{SqlType, parse_text};
 use std::fs;
 use std::path::Path;

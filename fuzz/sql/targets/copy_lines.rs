@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rhumb_sql::fuzzing::{Lines, fields};
-use rhumb_sql::parse::{CopyFormat, CopyKind};
+use rhumb_sql::parser::{CopyFormat, CopyKind};
 
 fuzz_target!(|data: &[u8]| {
     let Some(([options, cut], data)) = data.split_first_chunk() else { return };

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use rhumb_core::{Value, fields};
 use rhumb_sql::fuzzing::{TYPES, encode_row, row_key, table};
-use rhumb_sql::table::{KEY_BYTES_MAX, decode_row};
+use rhumb_sql::storage::{KEY_BYTES_MAX, decode_row};
 
 fuzz_target!(|data: &[u8]| {
     let Some(([key_type, value_type, key_bytes], bytes)) = data.split_first_chunk() else { return };

@@ -3,5 +3,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let _ = rhumb_sql::parse::parse(text);
+    let _ = rhumb_sql::parser::parse(text);
 });

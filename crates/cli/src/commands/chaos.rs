@@ -10,7 +10,7 @@ use crate::duration::parse_duration;
 use crate::http;
 use crate::running::{self, Running, RunningError, RunningSite};
 use clap::{Args as ClapArgs, Subcommand};
-use rhumb_node::http::Chaos;
+use rhumb_node::admin::Chaos;
 use rhumb_node::transport::Direction;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

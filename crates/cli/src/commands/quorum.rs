@@ -5,7 +5,7 @@ use super::{fail, runtime};
 use crate::http;
 use clap::{Args as ClapArgs, Subcommand};
 use rhumb_lab::bench::table::Table;
-use rhumb_node::http::quorums::{Change, Shown, ShownPlan, ShownSite};
+use rhumb_node::admin::quorums::{Change, Shown, ShownPlan, ShownSite};
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use super::reach::Reach;
 use super::{fail, runtime};
 use crate::http;
 use clap::{Args as ClapArgs, Subcommand};
-use rhumb_node::http::placement::{Named, Shown};
+use rhumb_node::admin::placement::{Named, Shown};
 use std::process::ExitCode;
 
 /// Declare regions lost.
@@ -104,7 +104,7 @@ fn text(placement: &Named) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rhumb_node::http::placement::NamedCoordinators;
+    use rhumb_node::admin::placement::NamedCoordinators;
     use std::collections::BTreeMap;
 
     fn names(names: &[&str]) -> Vec<String> {

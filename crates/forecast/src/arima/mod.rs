@@ -17,8 +17,8 @@ mod difference;
 mod linear;
 
 use crate::forecaster::{EPOCHS_MAX, Forecaster, PERIOD_MAX, Progress, TrainError, check_series};
+use crate::format::{self, Kind};
 use crate::history::History;
-use crate::saved::Saved;
 use difference::Difference;
 use linear::Linear;
 use serde::{Deserialize, Serialize};
@@ -181,6 +181,6 @@ impl Forecaster for Arima {
     }
 
     fn save(&self) -> Vec<u8> {
-        Saved::Arima(self.clone()).encode()
+        format::encode(Kind::Arima, self)
     }
 }

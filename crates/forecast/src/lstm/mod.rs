@@ -16,8 +16,8 @@ mod training;
 mod windows;
 
 use crate::forecaster::{EPOCHS_MAX, Forecaster, PERIOD_MAX, Progress, TrainError, VALUE_MAX, check_series};
+use crate::format::{self, Kind};
 use crate::history::History;
-use crate::saved::Saved;
 use network::Weights;
 use serde::{Deserialize, Serialize};
 use windows::Windows;
@@ -179,6 +179,6 @@ impl Forecaster for Lstm {
     }
 
     fn save(&self) -> Vec<u8> {
-        Saved::Lstm(Box::new(self.clone())).encode()
+        format::encode(Kind::Lstm, self)
     }
 }

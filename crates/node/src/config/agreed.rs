@@ -1,7 +1,7 @@
 //! The settings on which all sites of a cluster agree, for ever: promises on disk mean what they mean under these alone.
 //!
 //! There is one list of them, [`Setup::agreed`]. Sites compare it when they meet, by its [fingerprint](Setup::fingerprint), and each binds
-//! its data folder to it ([`crate::owner`]): a site whose setting was changed would read its own epochs, votes and rows as something
+//! its data folder to it ([`crate::site::owner`]): a site whose setting was changed would read its own epochs, votes and rows as something
 //! else, whether a peer is there to object or not. Who holds what, and which quorums there are, is changed by the protocols themselves
 //! while clients run; of the placement the list has the one that the cluster began with.
 

@@ -7,6 +7,7 @@
 mod agreed;
 mod check;
 mod cluster;
+pub mod models;
 mod placement;
 mod quad;
 mod read;

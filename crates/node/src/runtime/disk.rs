@@ -8,9 +8,9 @@
 //! thread waits for another to be woken, which on a busy machine takes longer than the sync.
 
 use super::Hosted;
-use super::failure::Failure;
 use super::mailbox::Mailbox;
 use super::writer::{GROUP_MAX, Queued, Writer};
+use crate::failure::Failure;
 use crate::transport::Inbox;
 use rhumb_store::Engine;
 use std::io;

@@ -6,16 +6,16 @@
 //! no thread had to be woken for it.
 
 use super::Hosted;
-use super::clock::Clock;
 use super::disk::{Disk, Failed};
-use super::failure::Failure;
 use super::loader::{self, Loaders};
 use super::mailbox::Mailbox;
 use super::requests::Requests;
 use super::unapplied::Unapplied;
 use super::writer::Queued;
-use crate::frame::Service;
+use crate::clock::Clock;
+use crate::failure::Failure;
 use crate::metrics::ActorMetrics;
+use crate::service::Service;
 use crate::transport::{Inbox, Transport};
 use prometheus_client::metrics::counter::Counter;
 use rhumb_core::actor::{Batch, Body, Effect, Effects, Gated, Input, Load, Token};

@@ -4,8 +4,8 @@
 //! it was asked for; whole ones only, since a load reads from one snapshot.
 
 use super::Hosted;
-use super::failure::Failure;
 use super::mailbox::Mailbox;
+use crate::failure::Failure;
 use crate::transport::Inbox;
 use rhumb_core::actor::{Collect, Input, Load, Token};
 use rhumb_store::{Engine, Store};

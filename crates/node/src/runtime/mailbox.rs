@@ -6,9 +6,10 @@
 //! - The site itself (answers of the store, messages to itself) never waits: what it adds is bounded by what the actor
 //!   asked for. It comes first, so that a flood from outside does not hold up what is under way.
 
-use super::requests::Rejected;
+use super::rejected::Rejected;
 use super::{Hosted, decode_message};
-use crate::frame::FrameError;
+use crate::bounds::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX};
+use crate::transport::frame::FrameError;
 use crate::transport::{Inbox, Room};
 use prometheus_client::metrics::gauge::Gauge;
 use rhumb_core::SiteId;
@@ -18,11 +19,6 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::time::timeout_at;
-
-/// So many messages of peers may wait for the actor.
-pub const MAILBOX_PEERS_MAX: usize = 8_192;
-/// So many requests of clients may wait for the actor.
-pub const MAILBOX_CLIENTS_MAX: usize = 8_192;
 
 /// What waits for the actor.
 pub struct Mailbox<A: Actor> {

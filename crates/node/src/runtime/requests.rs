@@ -1,24 +1,13 @@
 //! How clients in this process reach the actor: they ask and wait for the answer, or tell and go on.
 
 use super::mailbox::Mailbox;
+use super::rejected::Rejected;
 use crate::metrics::ActorMetrics;
 use rhumb_core::actor::{Actor, RequestId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use thiserror::Error;
 use tokio::runtime;
 use tokio::sync::oneshot;
-
-/// Why a request was not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Rejected {
-    /// A bound on waiting requests is reached: nothing was done, trying again later may succeed.
-    #[error("the site is busy: too many requests are waiting; try again")]
-    Busy,
-    /// The site stops or has failed. What was asked may or may not have been done.
-    #[error("the site is stopping")]
-    Stopped,
-}
 
 /// The requests without an answer.
 pub struct Requests<A: Actor> {
@@ -36,7 +25,7 @@ struct State<T> {
 }
 
 impl<A: Actor> Requests<A> {
-    /// None yet; at most `waiting_max` at a time. The actor lives at `home`.
+    /// None yet; at most `waiting_max` at a time. The actor incarnations at `home`.
     pub fn new(waiting_max: usize, home: runtime::Handle, metrics: ActorMetrics) -> Requests<A> {
         Requests { state: Mutex::new(State { next: 0, waiting: BTreeMap::new(), stopped: false }), waiting_max, home, metrics }
     }

@@ -1,5 +1,6 @@
 //! Starting one actor: its mailbox, its threads, and how they are tied together.
 
+use super::Hosted;
 use super::disk::Disk;
 use super::driver::Driver;
 use super::loader::Loaders;
@@ -7,9 +8,10 @@ use super::mailbox::Mailbox;
 use super::requests::{Handle, Requests};
 use super::unapplied::Unapplied;
 use super::writer::Writer;
-use super::{Clock, Failure, Hosted};
-use crate::frame::Service;
+use crate::clock::Clock;
+use crate::failure::Failure;
 use crate::metrics::ServiceMetrics;
+use crate::service::Service;
 use crate::transport::{Inbox, Transport};
 use rhumb_core::SiteId;
 use rhumb_store::{Engine, Store};

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The writes on their way. Lives in the actor's thread.
+/// The writes on their way. Incarnations in the actor's thread.
 #[derive(Default)]
 pub struct Unapplied {
     /// Batches queued in all.

@@ -11,7 +11,8 @@
 //! Invariants: no service takes a step, and none is given a message, before the incarnation has begun; from then on the clock is not set any more.
 
 use super::throttle::Throttle;
-use crate::runtime::{Clock, Failure};
+use crate::clock::Clock;
+use crate::failure::Failure;
 use rhumb_core::clock_offset::{ClockOffsets, Offset, Verdict};
 use rhumb_core::{SiteId, Span, Time};
 use std::sync::{Mutex, MutexGuard};

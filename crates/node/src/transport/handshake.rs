@@ -13,8 +13,8 @@
 //! nothing but a nonce is told to who has connected. A proof heard on one connection is worth nothing on another.
 
 use super::acquaintance::Acquaintance;
-use crate::frame::{self, FrameError, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, Side};
 use crate::secret;
+use crate::transport::frame::{self, FrameError, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, Side};
 use rhumb_core::SiteId;
 use std::io;
 use thiserror::Error;

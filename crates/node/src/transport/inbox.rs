@@ -5,7 +5,8 @@
 //! that service are dropped until it takes some, so that a service that is stuck, or recovers for long, does not take the
 //! others along. The protocols tolerate loss.
 
-use crate::frame::{FrameError, Service};
+use crate::service::Service;
+use crate::transport::frame::FrameError;
 use rhumb_core::SiteId;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,10 +8,11 @@ use super::faults::Faults;
 use super::pulse::Pulse;
 use super::throttle::Throttle;
 use super::{Peer, PeerClock};
+use crate::bounds::PEER_QUEUE_MESSAGES_MAX;
 use crate::config::Setup;
-use crate::frame::{self, HEADER_BYTES, Kind, Ping};
-use crate::lives::Counts;
+use crate::incarnation::Counts;
 use crate::metrics::LinkMetrics;
+use crate::transport::frame::{self, HEADER_BYTES, Kind, Ping};
 use rhumb_core::actor::MESSAGE_BYTES_MAX;
 use rhumb_core::{Rng, SiteId, Span, Time};
 use std::collections::VecDeque;
@@ -21,9 +22,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// So many messages may wait to leave for one peer, those that the emulated wide area delays among them. One more is
-/// dropped.
-pub const PEER_QUEUE_MESSAGES_MAX: usize = 65_536;
 /// So many bytes of messages may wait to leave for one peer. Room for a few frames of the largest size.
 pub const PEER_QUEUE_BYTES_MAX: usize = 64 << 20;
 /// At most so many bytes are handed to the socket at once, unless a single frame is longer.

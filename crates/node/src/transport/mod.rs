@@ -17,6 +17,7 @@
 mod acquaintance;
 mod clocks;
 mod faults;
+pub mod frame;
 mod handshake;
 mod inbox;
 mod incoming;
@@ -26,14 +27,16 @@ mod pulse;
 mod strangers;
 mod throttle;
 
+use crate::clock::Clock;
 use crate::config::Setup;
-use crate::frame::{self, Kind, Service};
-use crate::lives::Lives;
+use crate::failure::Failure;
+use crate::incarnation::Incarnations;
 use crate::metrics::Metrics;
-use crate::runtime::{Clock, Failure};
 use crate::secret::Secret;
+use crate::service::Service;
 use acquaintance::Acquaintance;
 use clocks::{COMPARE_EVERY, Clocks};
+use frame::Kind;
 use link::Link;
 use rhumb_alarm::Alarm;
 use rhumb_core::{Rng, SiteId, Span};
@@ -47,7 +50,7 @@ use tokio::task::JoinSet;
 
 pub use faults::{Direction, Fault};
 pub use inbox::{Inbox, Inboxes, Room};
-pub use link::{PEER_QUEUE_BYTES_MAX, PEER_QUEUE_MESSAGES_MAX};
+pub use link::PEER_QUEUE_BYTES_MAX;
 pub use strangers::STRANGERS_MAX;
 
 /// How often every peer is pinged.
@@ -88,17 +91,23 @@ pub struct PeerClock {
 }
 
 impl Transport {
-    /// The links of the site that `setup` describes, in the incarnation that has begun with `lives`, to those that have `secret`. The site ends
+    /// The links of the site that `setup` describes, in the incarnation that has begun with `incarnations`, to those that have `secret`. The site ends
     /// with `failure` if a peer has heard an incarnation that they lack, or if `clock` is odd.
-    pub fn new(setup: &Setup, (secret, lives): (Secret, Lives), clock: Clock, failure: Failure, metrics: Arc<Metrics>) -> Arc<Transport> {
+    pub fn new(
+        setup: &Setup,
+        (secret, incarnations): (Secret, Incarnations),
+        clock: Clock,
+        failure: Failure,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Transport> {
         let clocks = Arc::new(Clocks::new(clock, setup.topology.sites().count(), setup.max_clock_offset, failure.clone()));
-        let mut seeds = Rng::seeded(lives.now());
+        let mut seeds = Rng::seeded(incarnations.now());
         let links = setup.topology.sites().filter(|&peer| peer != setup.site).map(|peer| {
             let (region, shard) = (setup.topology.name(peer.region), peer.shard);
             (peer, Arc::new(Link::new(setup, peer, seeds.fork(), metrics.link(region, shard), Arc::clone(&clocks))))
         });
         let links = links.collect();
-        let acquaintance = Acquaintance::new(setup.fingerprint(), setup.site, secret, lives, failure);
+        let acquaintance = Acquaintance::new(setup.fingerprint(), setup.site, secret, incarnations, failure);
         Arc::new(Transport { acquaintance: Arc::new(acquaintance), links, clocks, metrics })
     }
 

@@ -7,15 +7,18 @@ use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
+use rhumb_node::clock::Clock;
 use rhumb_node::config::{self, Catenae, Config, Http, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
-use rhumb_node::frame::Service;
-use rhumb_node::lives::Lives;
+use rhumb_node::gateway::placements::{Placements, Refused, View};
+use rhumb_node::gateway::vitals::Commits;
+use rhumb_node::incarnation::Incarnations;
 use rhumb_node::metrics::Metrics;
-use rhumb_node::placements::{Placements, Refused, View};
-use rhumb_node::runtime::{Clock, Handle, Site};
+use rhumb_node::metrics::vitals::Vitals;
+use rhumb_node::runtime::Handle;
 use rhumb_node::secret::Secret;
+use rhumb_node::service::Service;
+use rhumb_node::site::Site;
 use rhumb_node::status::Status;
-use rhumb_node::vitals::{Commits, Vitals};
 use rhumb_quota::operation::Done;
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{self as quotas, Answer, Status as QuotaVitals};
@@ -250,8 +253,8 @@ fn folder() -> PathBuf {
 }
 
 /// Begins a life of a site.
-pub fn lives(config: &Config) -> Lives {
-    Lives::begin(&config.data_dir).expect("a folder")
+pub fn lives(config: &Config) -> Incarnations {
+    Incarnations::begin(&config.data_dir).expect("a folder")
 }
 
 /// The configurations of a cluster of one site per region, on free ports, and its bound peer ports.

@@ -43,7 +43,7 @@ pub(super) fn better(one: &Best, other: &Best) -> bool {
 /// Candidates, by their mean distance from all clients.
 fn by_centrality(problem: &Problem) -> Vec<usize> {
     let distance = |&region: &usize| -> u128 {
-        let of = |client: &crate::problem::Client| u128::from(client.clients) * u128::from(problem.matrix().rtt_us(client.region, region));
+        let of = |client: &crate::request::Client| u128::from(client.clients) * u128::from(problem.matrix().rtt_us(client.region, region));
         problem.clients().iter().map(of).sum()
     };
     let mut central = problem.candidates().to_vec();

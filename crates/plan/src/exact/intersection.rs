@@ -18,7 +18,7 @@
 //! says, so the gains of [`site_prices`](super::site_prices) apply to pairs without a change, and so does their proof.
 
 use super::relaxation::{Family, Relaxation};
-use super::site_prices::{Block, Group, Kind, LANES};
+use super::site_prices::{Group, Kind, Pairs};
 
 /// How often two pairs are looked at to exchange partners.
 const EXCHANGES_MAX: usize = 60_000_000;
@@ -26,16 +26,6 @@ const EXCHANGES_MAX: usize = 60_000_000;
 const PAIRS_PER_CLIENT_MAX: usize = 2;
 /// Detours by the best of all sites are computed for so many sums of two lengths, else they are guessed while pairing.
 const DETOURS_MAX: usize = 200_000_000;
-
-/// Pairs of clients, each with a share of their weight.
-pub(super) struct Pairs {
-    /// The group of the clients' own order statistics.
-    pub of: usize,
-    /// What the replicas' majority is.
-    order: usize,
-    /// Both clients, and what of each one's weighted length counts in this pair.
-    members: Vec<[(usize, f32); 2]>,
-}
 
 /// A pair while partners are exchanged: both clients and the weight that they have in common.
 #[derive(Clone, Copy)]
@@ -45,43 +35,19 @@ struct Pair {
     weight: f64,
 }
 
-impl Pairs {
-    /// The group of pairs for the family at `of`, whose clients count by `weights`.
-    pub fn group(relaxation: &Relaxation, of: usize, weights: &[u64]) -> Group {
-        let family = &relaxation.families[of];
-        let pairs = matched(family, weights, relaxation.sites);
-        let share = |client: usize, weight: f64| (client, (weight / weights[client] as f64) as f32);
-        let members: Vec<_> = pairs.iter().map(|pair| [share(pair.first, pair.weight), share(pair.second, pair.weight)]).collect();
-        let length = |client: usize, site: usize| family.scale[client] as f64 * f64::from(family.row(client)[site]);
-        let count = pairs.len();
-        let lengths = |index: usize, site: usize| {
-            let pair: &Pair = &pairs[index];
-            (pair.weight * (length(pair.first, site) + length(pair.second, site))) as f32
-        };
-        Group::new(Kind::Pair(Pairs { of, order: family.order, members }), count, relaxation.sites, lengths)
-    }
-
-    /// The levels p(|P| + 1 − N) for N from 1 on, and the caps p(|P| + 1), from the ranked lengths of the clients' own group.
-    pub fn levels(&self, ranks: &[Vec<Block>], levels: &mut [Vec<Block>], caps: &mut [Block]) {
-        let chosen = ranks.len();
-        let ranked = |client: usize, rank: usize| match rank {
-            0 => 0.0,
-            _ => ranks[rank - 1][client / LANES][client % LANES],
-        };
-        let rank_max = chosen.min(self.order);
-        for (index, [first, second]) in self.members.iter().enumerate() {
-            let least = |together: usize| {
-                let splits = together.saturating_sub(rank_max)..=together.min(rank_max);
-                splits
-                    .map(|rank| first.1 * ranked(first.0, rank) + second.1 * ranked(second.0, together - rank))
-                    .fold(f32::INFINITY, f32::min)
-            };
-            caps[index / LANES][index % LANES] = least(chosen + 1);
-            for (place, level) in levels.iter_mut().enumerate() {
-                level[index / LANES][index % LANES] = least(chosen - place);
-            }
-        }
-    }
+/// The group of pairs for the family at `of`, whose clients count by `weights`.
+pub(super) fn group_of_pairs(relaxation: &Relaxation, of: usize, weights: &[u64]) -> Group {
+    let family = &relaxation.families[of];
+    let pairs = matched(family, weights, relaxation.sites);
+    let share = |client: usize, weight: f64| (client, (weight / weights[client] as f64) as f32);
+    let members: Vec<_> = pairs.iter().map(|pair| [share(pair.first, pair.weight), share(pair.second, pair.weight)]).collect();
+    let length = |client: usize, site: usize| family.scale[client] as f64 * f64::from(family.row(client)[site]);
+    let count = pairs.len();
+    let lengths = |index: usize, site: usize| {
+        let pair: &Pair = &pairs[index];
+        (pair.weight * (length(pair.first, site) + length(pair.second, site))) as f32
+    };
+    Group::new(Kind::Pair(Pairs { of, order: family.order, members }), count, relaxation.sites, lengths)
 }
 
 /// All clients in pairs whose weighted detours add up to much: a maximum matching by exchanges of partners.
@@ -168,27 +134,4 @@ fn detours(family: &Family, clients: usize, sites: usize) -> Vec<f32> {
         }
     }
     detours
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Two clients, one with two thirds of its weight in the pair, and three sites chosen.
-    #[test]
-    fn levels_and_caps_are_the_best_splits_of_so_many_chosen_sites() {
-        let pairs = Pairs { of: 0, order: 2, members: vec![[(0, 2.0 / 3.0), (9, 1.0)]] };
-        let ranked = |first: f32, second: f32| {
-            let mut blocks = vec![[f32::NAN; LANES]; 2];
-            (blocks[0][0], blocks[1][1]) = (first, second);
-            blocks
-        };
-        let ranks = [ranked(3.0, 10.0), ranked(30.0, 11.0), ranked(33.0, 12.0)];
-        let mut levels = vec![vec![[0.0; LANES]; 1]; 4];
-        let mut caps = vec![[0.0; LANES]; 1];
-        pairs.levels(&ranks, &mut levels, &mut caps);
-        // All four within: majorities are of two, so there is one split. Three: 2 + 11 for one and two of them, or 20 + 10.
-        let splits = [caps[0][0], levels[0][0][0], levels[1][0][0], levels[2][0][0], levels[3][0][0]];
-        assert_eq!(splits, [20.0 + 11.0, 2.0 + 11.0, 11.0, 2.0, 0.0]);
-    }
 }

@@ -54,7 +54,7 @@ impl Leader {
 /// The objective with `leader`, apart from its majority.
 fn hops_alone(problem: &Problem, leader: usize) -> u64 {
     let (matrix, model) = (problem.matrix(), problem.model());
-    let latency_ns = |client: &crate::problem::Client| {
+    let latency_ns = |client: &crate::request::Client| {
         let hop = |to: usize| u64::from(matrix.hop_us(client.region, to));
         let nearest = || problem.candidates().iter().map(|&site| hop(site)).min().unwrap_or(0);
         let read_us = match model.reads {

@@ -67,7 +67,7 @@ impl Relaxation {
         let handed = matches!(model.protocol, Protocol::ReplicatedCommit | Protocol::TwoRounds) && model.handoff;
         let trips = |client: usize, site: usize| problem.matrix().rtt_us(clients[client].region, problem.candidates()[site]);
         let hops = |client: usize, site: usize| problem.matrix().hop_us(clients[client].region, problem.candidates()[site]);
-        let reads = |client: &crate::problem::Client| client.reads_milli;
+        let reads = |client: &crate::request::Client| client.reads_milli;
         let mut relaxation = Relaxation {
             sites: problem.candidates().len(),
             clients: clients.len(),
@@ -96,7 +96,7 @@ impl Relaxation {
             relaxation.add(1, false, false, clients.iter().map(reads).collect(), hops);
         }
         if model.reads != Reads::Passive {
-            let processing = |client: &crate::problem::Client| client.reads_milli * u64::from(model.read_processing_us);
+            let processing = |client: &crate::request::Client| client.reads_milli * u64::from(model.read_processing_us);
             relaxation.constant_ns = clients.iter().map(processing).collect();
         }
         relaxation

@@ -4,7 +4,8 @@ use super::latency::{indices, read_at, services};
 use super::{Coordinators, Layout};
 use crate::evaluate::evaluate;
 use crate::model::Reads;
-use crate::problem::{Problem, Request};
+use crate::problem::Problem;
+use crate::request::Request;
 use std::collections::BTreeSet;
 
 /// A move that saves less than this share of the objective, in thousandths, is not proposed: measured round trips waver by as

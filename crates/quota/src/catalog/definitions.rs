@@ -102,6 +102,15 @@ pub struct Made {
     pub of: u32,
 }
 
+impl Made {
+    /// The parts in `limit` of the lost sites of those numbers.
+    pub fn parts(&self, limit: u64, from: u32, to: u32) -> u64 {
+        let lost = &self.lost[from as usize..to as usize];
+        let part = |loss: &Loss| divide(limit, self.of as usize).nth(loss.rank as usize);
+        lost.iter().map(|loss| part(loss).expect("a part for each site")).sum()
+    }
+}
+
 impl Definitions {
     /// Those quotas, after all that was made.
     pub fn new(quotas: BTreeMap<QuotaId, Definition>, made: Made) -> Definitions {

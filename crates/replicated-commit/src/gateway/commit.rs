@@ -16,82 +16,19 @@
 //!
 //! Source: section 3.2.2, Algorithm 1, lines 1 and 2. The gateway is the paper's client, and the only proposer.
 
-use super::{Gateway, Txn};
-use crate::config::{ATTEMPTS_MAX, ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
+use super::Gateway;
+use super::committing::{Committing, Wanted, Whose};
+use super::conclusion::versions_read;
+use crate::config::{ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
 use crate::context::{Context, Local, Shared};
-use crate::message::{ABORTED, ATTEMPT, Answer, Attempt, HandoffId, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
+use crate::message::{ABORTED, ATTEMPT, Answer, Attempt, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
 use crate::planted::Planted;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{CommitOptions, Committed, TxnError};
-use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
+use rhumb_commit::votes::{Decision, Tally};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Key, RegionId, SiteId, Time, Timestamp, TxnId, Value, record, work};
+use rhumb_core::{Key, RegionId, SiteId, Timestamp, TxnId, Value, record, work};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-/// Who waits for the end of a commit.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Whose {
-    /// A client of this gateway.
-    Client(RequestId),
-    /// Another gateway, which has handed it over under this name.
-    Gateway(HandoffId),
-}
-
-/// An abort that a client is not told yet: should a region that voted be lost, nobody else may know of it.
-#[derive(Clone, Debug)]
-struct Aborted {
-    /// What it is to be told.
-    error: TxnError,
-    /// The regions that have it on record.
-    on_record: Regions,
-}
-
-/// A commit in progress.
-#[derive(Clone, Debug)]
-pub(super) struct Committing {
-    whose: Whose,
-    parts: BTreeMap<u16, Part>,
-    pub(super) meta: Meta,
-    pub(super) tally: Tally,
-    /// `Withdraw` was sent.
-    withdrawn: bool,
-    /// Its region takes part in a resolution of it: this gateway counts no votes any more, and is told how that ends.
-    bound: bool,
-    /// Aborted by the votes that were seen. None until then.
-    aborted: Option<Aborted>,
-    /// Committed, with this floor; the regions that have confirmed that they applied it. None until then.
-    confirmed: Option<(Timestamp, Regions)>,
-    attempts: u32,
-    /// When the first attempt was made, when this one, and when its `Accept` was last sent.
-    since: Time,
-    made: Time,
-    sent: Time,
-}
-
-impl Committing {
-    /// True if the votes decide nothing, and none was taken back.
-    fn is_undecided(&self) -> bool {
-        !self.withdrawn && self.tally.outcome_at_gateway(self.meta.electorate).is_none()
-    }
-
-    /// True if the abort outlives the loss of as many regions as may be lost, or of the gateway's own with its clients.
-    fn is_on_record(&self, own: RegionId) -> bool {
-        let electorate = self.meta.electorate;
-        let spare = electorate.len() - electorate.majority();
-        self.aborted.as_ref().is_some_and(|aborted| aborted.on_record.contains(own) || aborted.on_record.len() > spare)
-    }
-}
-
-/// What a transaction is to commit.
-#[derive(Debug)]
-pub(super) struct Wanted {
-    pub(super) txn: TxnId,
-    /// What it does in each shard.
-    pub(super) parts: BTreeMap<u16, Part>,
-    /// Its client waits until a majority has applied it.
-    pub(super) two_rounds: bool,
-}
 
 impl Gateway {
     pub(crate) fn on_commit(
@@ -220,7 +157,7 @@ impl Gateway {
     }
 
     /// Makes another attempt, at a timestamp above `above`, up to which the regions refused it.
-    fn attempt_again(&mut self, txn: TxnId, above: Timestamp, cx: &mut Context<'_>) {
+    pub(super) fn attempt_again(&mut self, txn: TxnId, above: Timestamp, cx: &mut Context<'_>) {
         let wide = cx.is_wide();
         let made = cx.timestamp();
         let now = cx.now;
@@ -248,7 +185,7 @@ impl Gateway {
         self.send_accepts(txn, cx);
     }
 
-    fn committing(&mut self, txn: TxnId) -> Option<&mut Committing> {
+    pub(super) fn committing(&mut self, txn: TxnId) -> Option<&mut Committing> {
         self.txns.get_mut(&txn)?.committing.as_mut()
     }
 
@@ -262,7 +199,7 @@ impl Gateway {
     }
 
     /// Sends the `Accept` to the regions whose votes are missing.
-    fn send_accepts(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+    pub(super) fn send_accepts(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         let now = cx.now;
         let Some(committing) = self.committing(txn) else { return };
         committing.sent = now;
@@ -317,7 +254,7 @@ impl Gateway {
 
     /// Takes the attempt back if no vote is to be expected any more that could decide it: all regions in reach, a majority,
     /// have voted.
-    fn withdraw_if_stuck(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+    pub(super) fn withdraw_if_stuck(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         let Some(committing) = self.txns.get(&txn).and_then(|state| state.committing.as_ref()) else { return };
         let electorate = committing.meta.electorate;
         let mut reachable = cx.reachable(&committing.meta.participants);
@@ -375,7 +312,7 @@ impl Gateway {
     }
 
     /// Has the abort put on record, in this region, or, should that not answer, in enough others.
-    fn put_abort_on_record(&mut self, txn: TxnId, cx: &mut Context<'_>) {
+    pub(super) fn put_abort_on_record(&mut self, txn: TxnId, cx: &mut Context<'_>) {
         let now = cx.now;
         let Some(committing) = self.committing(txn) else { return };
         committing.sent = now;
@@ -405,7 +342,7 @@ impl Gateway {
         }
     }
 
-    fn remember(&mut self, attempt: Attempt, decision: Option<Decision>) {
+    pub(super) fn remember(&mut self, attempt: Attempt, decision: Option<Decision>) {
         let ended = &mut self.ended;
         ended.insert(attempt, decision);
         if ended.len() > ENDED_MAX {
@@ -418,229 +355,4 @@ impl Gateway {
         self.committing(attempt.txn)
             .filter(|committing| committing.meta.attempt == attempt && committing.confirmed.is_none() && committing.aborted.is_none())
     }
-
-    fn conclude(&mut self, txn: TxnId, decision: Decision, cx: &mut Context<'_>) {
-        match decision {
-            Decision::Committed { floor } => {
-                if let Some(Committing { meta, .. }) = self.committing(txn) {
-                    cx.fx.agree(ATTEMPT, meta.attempt, &Some(meta.at));
-                }
-                self.send_committed(txn, decision, cx);
-                self.send_copies(txn, floor, cx);
-                let wide = cx.is_wide();
-                let Some(state) = self.txns.get_mut(&txn) else { return };
-                let Some(committing) = &mut state.committing else { return };
-                if committing.meta.two_rounds {
-                    state.trips += u32::from(wide);
-                    committing.confirmed = Some((floor, Regions::NONE));
-                } else {
-                    self.finish_committed(txn, cx);
-                }
-            }
-            Decision::Aborted => self.on_aborted(txn, cx),
-        }
-    }
-
-    fn send_committed(&mut self, txn: TxnId, decision: Decision, cx: &mut Context<'_>) {
-        let Some(meta) = self.committing(txn).map(|committing| committing.meta.clone()) else { return };
-        self.remember(meta.attempt, Some(decision));
-        for region in meta.electorate.iter() {
-            cx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision });
-        }
-    }
-
-    /// Sends what was committed to the passive replicas. One that misses it pulls it from a log.
-    fn send_copies(&mut self, txn: TxnId, floor: Timestamp, cx: &mut Context<'_>) {
-        let passives = cx.placement.passives;
-        let Some(committing) = self.committing(txn).filter(|_| !passives.is_empty()) else { return };
-        let Meta { attempt, at, .. } = committing.meta;
-        let meta = committing.meta.of_several_shards();
-        let parts = std::mem::take(&mut committing.parts);
-        for (shard, Part { writes, .. }) in parts.into_iter().filter(|(_, part)| !part.writes.is_empty()) {
-            for region in passives.iter() {
-                cx.send(SiteId { region, shard }, Note::Copy { attempt, at, floor, writes: writes.clone(), meta: meta.clone() });
-            }
-        }
-    }
-
-    /// This attempt has certainly aborted.
-    fn on_aborted(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        let epoch = cx.placement.epoch;
-        let Some(committing) = self.committing(txn) else { return };
-        let mut above = Timestamp::ZERO;
-        let mut reason = None;
-        for (_, refusal) in committing.tally.refusals() {
-            match refusal {
-                Refusal::TimestampTooLow(at) => above = above.max(at),
-                Refusal::Withdrawn => {}                                           // its own doing
-                Refusal::StaleConfiguration if committing.meta.epoch < epoch => {} // and this gateway has heard of it
-                other => reason = Some(other),
-            }
-        }
-        match reason {
-            None if committing.attempts < ATTEMPTS_MAX => {
-                let attempt = committing.meta.attempt;
-                self.remember(attempt, Some(Decision::Aborted));
-                self.attempt_again(txn, above, cx);
-            }
-            reason => {
-                let of_time = if above > Timestamp::ZERO { Refusal::TimestampTooLow(above) } else { Refusal::Withdrawn };
-                let reason = reason.unwrap_or(of_time);
-                let is_superseded = reason == Refusal::Superseded;
-                cx.fx.count(counted(reason));
-                let reason = match reason {
-                    Refusal::CopyIncomplete(region) => {
-                        format!("{} has not copied all rows yet, and cannot become active before it has", cx.topology.name(region))
-                    }
-                    reason => reason.to_string(),
-                };
-                let error = if is_superseded { TxnError::Unknown(format!("{EARLIER_OPEN}: {reason}")) } else { TxnError::Conflict(reason) };
-                if let Some(committing) = self.committing(txn) {
-                    committing.aborted = Some(Aborted { error, on_record: Regions::NONE });
-                }
-                self.put_abort_on_record(txn, cx);
-            }
-        }
-    }
-
-    /// A region has applied a commit of two rounds.
-    pub(crate) fn on_confirmed(&mut self, attempt: Attempt, region: RegionId, cx: &mut Context<'_>) {
-        let Some(committing) = self.committing(attempt.txn).filter(|committing| committing.meta.attempt == attempt) else { return };
-        let electorate = committing.meta.electorate;
-        let Some((_, confirmed)) = &mut committing.confirmed else { return };
-        *confirmed = confirmed.or(region.into());
-        if confirmed.len() >= electorate.majority() {
-            self.finish_committed(attempt.txn, cx);
-        }
-    }
-
-    fn finish_committed(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        let trips = self.txns[&txn].trips;
-        let Some(committing) = self.committing(txn) else { return };
-        let committed = Committed { at: committing.meta.at, trips };
-        self.finish_commit(txn, Ok(committed), cx);
-    }
-
-    fn finish_commit(&mut self, txn: TxnId, result: Result<Committed, TxnError>, cx: &mut Context<'_>) {
-        let Some(committing) = self.committing(txn) else { return };
-        let whose = committing.whose;
-        self.end(txn, cx);
-        match (whose, result) {
-            (Whose::Client(id), Ok(committed)) => cx.fx.answer(id, Answer::Committed(committed)),
-            (Whose::Client(id), Err(error)) => cx.fx.answer(id, Answer::Failed(error)),
-            (Whose::Gateway(id), result) => self.hand_back(id, result, cx),
-        }
-    }
-
-    pub(super) fn commits_tick(&mut self, cx: &mut Context<'_>) {
-        work::add(self.txns.len());
-        let open: Vec<TxnId> = self.txns.iter().filter(|(_, state)| Txn::is_committing(state)).map(|(txn, _)| *txn).collect();
-        for txn in open {
-            let now = cx.now;
-            let config = cx.config.clone();
-            let Some(committing) = self.committing(txn) else { continue };
-            let age = now.since(committing.made);
-            let refused = committing.tally.refusals().next().is_some() && committing.is_undecided();
-            let late = now.since(committing.since) + config.withdraw_after >= config.outcome_deadline;
-            if committing.confirmed.is_some() {
-                self.confirm_tick(txn, cx);
-            } else if now.since(committing.since) >= config.outcome_deadline {
-                self.give_up(txn, cx);
-            } else if committing.aborted.is_some() {
-                if now.since(committing.sent) >= config.resend_after {
-                    self.put_abort_on_record(txn, cx);
-                }
-            } else if committing.withdrawn || (age >= config.withdraw_after && (refused || late)) {
-                self.withdraw(txn, cx);
-            } else if now.since(committing.sent) >= config.resend_after {
-                cx.fx.count("commit.accept_sent_again");
-                self.send_accepts(txn, cx);
-                self.withdraw_if_stuck(txn, cx);
-            }
-        }
-        let floor = TxnId { began: Timestamp::from_time(cx.now.minus(cx.config.forget_after)), gateway: cx.me };
-        self.ended = self.ended.split_off(&Attempt { txn: floor, made: Timestamp::ZERO });
-    }
-
-    /// Resends the decision to the regions that have not confirmed that they applied a commit. Past the deadline the client is answered all the same.
-    fn confirm_tick(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        let (now, resend_after, deadline) = (cx.now, cx.config.resend_after, cx.config.outcome_deadline);
-        let Some(committing) = self.committing(txn) else { return };
-        if now.since(committing.since) >= deadline {
-            return self.finish_committed(txn, cx);
-        }
-        if now.since(committing.sent) < resend_after {
-            return;
-        }
-        committing.sent = now;
-        let (meta, (floor, confirmed)) = (committing.meta.clone(), committing.confirmed.unwrap_or_default());
-        let decision = Decision::Committed { floor };
-        for region in meta.electorate.without(confirmed).iter() {
-            cx.send(meta.coordinator_in(region), Note::Decided { meta: meta.clone(), decision });
-        }
-    }
-
-    /// Has every region whose vote is not final take it back, or vote no.
-    fn withdraw(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        let Some(committing) = self.committing(txn) else { return };
-        committing.withdrawn = true;
-        let meta = committing.meta.clone();
-        let is_final = |region: &RegionId| committing.tally.of(*region).is_some_and(Vote::is_final);
-        let open: Vec<RegionId> = meta.electorate.iter().filter(|region| !is_final(region)).collect();
-        cx.fx.count("commit.withdrawn");
-        for region in open {
-            cx.send(meta.coordinator_in(region), Note::Withdraw { meta: meta.clone() });
-        }
-    }
-
-    /// The deadline is past: nobody can say yet whether it committed.
-    fn give_up(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        let topology = Arc::clone(&cx.topology);
-        let Some(committing) = self.committing(txn) else { return };
-        let attempt = committing.meta.attempt;
-        let electorate = committing.meta.electorate;
-        let (total, majority) = (electorate.len(), electorate.majority());
-        let silent = electorate.iter().filter(|region| committing.tally.of(*region).is_none());
-        let silent: Vec<&str> = silent.map(|region| topology.name(region)).collect();
-        let error = TxnError::Unknown(format!(
-            "{} of {total} regions voted in time, {majority} are needed; no vote from {}. It may have been committed or may yet be: check before you repeat it",
-            committing.tally.len(),
-            silent.join(", "),
-        ));
-        cx.fx.count("commit.unknown");
-        self.withdraw(txn, cx);
-        self.remember(attempt, None);
-        self.finish_commit(txn, Err(error), cx);
-    }
-}
-
-/// Why the outcome of a transaction is unknown whose last attempt was refused for an earlier one.
-const EARLIER_OPEN: &str =
-    "an earlier attempt, which a lost region refused, may have been committed or may yet be; check before you repeat it";
-
-impl Txn {
-    fn is_committing(state: &Txn) -> bool {
-        state.committing.is_some()
-    }
-}
-
-/// The name under which an abort for this reason is counted.
-fn counted(reason: Refusal) -> &'static str {
-    match reason {
-        Refusal::Locked => "commit.aborted_locked",
-        Refusal::LockLost => "commit.aborted_lock_lost",
-        Refusal::Stale => "commit.aborted_stale",
-        Refusal::TimestampTooLow(_) => "commit.aborted_timestamp_too_low",
-        Refusal::UnknownTransaction => "commit.aborted_unknown_transaction",
-        Refusal::Superseded => "commit.aborted_superseded",
-        Refusal::TimedOut => "commit.aborted_timed_out",
-        Refusal::StaleConfiguration => "commit.aborted_stale_configuration",
-        Refusal::CopyIncomplete(_) => "commit.aborted_copy_incomplete",
-        Refusal::Withdrawn => "commit.aborted_withdrawn",
-    }
-}
-
-fn versions_read(part: &Part) -> impl Iterator<Item = Timestamp> + '_ {
-    let rows = part.reads.iter().map(|read| read.version);
-    rows.chain(part.ranges.iter().flat_map(|range| range.rows.iter().map(|(_, version)| *version)))
 }

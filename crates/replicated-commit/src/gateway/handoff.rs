@@ -21,7 +21,7 @@
 //! Invariants: what was read goes along as versions, so the votes validate it whoever asks for them; a commit that was
 //! handed over is never run by the gateway that handed it over.
 
-use super::commit::{Wanted, Whose};
+use super::committing::{Wanted, Whose};
 use super::{Begin, Gateway, Txn};
 use crate::config::TAKEN_MAX;
 use crate::context::{Context, Shared};

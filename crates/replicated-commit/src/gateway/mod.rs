@@ -5,7 +5,10 @@
 //! its read locks expire. It is not needed for safety, only for its client's answer.
 
 mod commit;
+mod committing;
+mod conclusion;
 mod handoff;
+mod merge;
 mod reads;
 
 pub(super) use reads::{Reader, ScanRequest};
@@ -15,7 +18,7 @@ use super::measure::Workload;
 use super::message::{Answer, Attempt, Handoff, HandoffId, Note, ReadId};
 use crate::context::{Context, Shared};
 use crate::views::GatewayView;
-use commit::Committing;
+use committing::Committing;
 use handoff::{Handed, Taken};
 use reads::PendingRead;
 use rhumb_commit::transaction::{ReadMode, TxnError};

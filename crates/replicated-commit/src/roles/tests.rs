@@ -3,6 +3,7 @@
 use super::*;
 use crate::message::Meta;
 use crate::testing::{ME, R1, Stage, ms, part, rows};
+use rhumb_commit::votes::Decision;
 
 /// A region of one site is asked to vote on an attempt of `r1.0`'s, and finds that what it has read is current.
 fn prepared() -> (Stage, Meta, Vec<String>) {

@@ -187,14 +187,19 @@ fn what_is_carried_only_and_had_read_an_older_version_does_not_commit() {
     cluster.assert_ended(&[R1, R3, R4], &[("k", Some("2")), ("m", None)]);
 }
 
+/// Three active regions and two passive ones, and their placement.
+fn five_regions_of_two_sites() -> (Cluster, Placement) {
+    let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH, MIDDLE])).expect("three active regions");
+    (Cluster::of_sites(5, 2, first.clone()), first)
+}
+
 /// r3's second site carries what it writes of an attempt whose coordinators are the first sites; r3's first site has nothing of it. All who
 /// voted on it are lost.
 #[test]
 fn a_region_without_a_vote_leads_for_a_site_that_carries() {
     let (a, b) = keys_of_two_shards();
     let second = |region: u16| SiteId::new(region, 1);
-    let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH, MIDDLE])).expect("three active regions");
-    let mut cluster = Cluster::of_sites(5, 2, first.clone());
+    let (mut cluster, first) = five_regions_of_two_sites();
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     crash_in_the_midst(&mut cluster, 2, txn, &[(&a, "1"), (&b, "1")]);
     // Of r0, which is in doubt, nobody hears but r3's second site, and that one does not hear of r2.
@@ -363,8 +368,7 @@ fn the_late_word_of_who_is_lost_in_the_midst_of_a_round_does_not_count() {
 fn what_first_sites_have_taken_over_is_committed_by_second_ones_too() {
     let (a, b) = keys_of_two_shards();
     let second = |region: u16| SiteId::new(region, 1);
-    let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH, MIDDLE])).expect("three active regions");
-    let mut cluster = Cluster::of_sites(5, 2, first.clone());
+    let (mut cluster, first) = five_regions_of_two_sites();
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     cluster.hold(move |envelope| {
         let to_second =

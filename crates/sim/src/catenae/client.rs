@@ -7,7 +7,7 @@ use super::counters::Counters;
 use super::fielded;
 use super::workload::{self, How, Plan, Step, Workload};
 use crate::history::{Cell, Garbled, History, Mode, Op, Outcome, Txn, TxnNo};
-use crate::kit::Recorded;
+use crate::recorded::Recorded;
 use crate::{ClientEvent, ClientProgram, Next};
 use rhumb_commit::one_shot::execution::{self, Output};
 use rhumb_commit::one_shot::operation::{Expected, Operation, Transaction};

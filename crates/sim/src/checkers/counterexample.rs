@@ -48,5 +48,5 @@ pub(super) fn reason(observations: &Observations<'_>, step: &Step) -> String {
 
 fn read(observations: &Observations<'_>, no: TxnNo, key: KeyNo) -> String {
     let read = observations.facts(no).reads.iter().find(|read| read.key == key);
-    read.map_or_else(String::new, |read| observations.keys.show(key, read.seen))
+    read.map_or_else(String::new, |read| read.seen.at(observations.keys.key(key)))
 }

@@ -6,7 +6,7 @@
 use super::keys::{KeyNo, Keys, Model};
 use super::violation::{Anomaly, Violation};
 use crate::history::{Cell, Found, Op, Txn};
-use rhumb_core::{KeyRange, Timestamp};
+use rhumb_core::{Key, KeyRange, Timestamp};
 use std::collections::BTreeMap;
 
 /// What a transaction left behind at a key.
@@ -27,6 +27,17 @@ pub(super) enum Seen<'a> {
     Value(u64),
     /// No such register.
     Nothing,
+}
+
+impl Seen<'_> {
+    /// A read that found this at `key`, as operations print.
+    pub fn at(self, key: &Key) -> String {
+        match self {
+            Seen::List(elements) => format!("{key}={}", Cell::List(elements.to_vec())),
+            Seen::Value(value) => format!("{key}={value}"),
+            Seen::Nothing => format!("{key}=nil"),
+        }
+    }
 }
 
 /// An external read.
@@ -178,7 +189,7 @@ impl<'a> Reader<'a, '_> {
 
     fn contradiction(&self, key: KeyNo, seen: Seen<'_>, absent: bool, what: &str) -> Violation {
         let anomaly = if absent { Anomaly::Phantom } else { Anomaly::InternalRead };
-        self.violation(anomaly, format!("{} read {}, against {what}", self.txn.no, self.keys.show(key, seen)))
+        self.violation(anomaly, format!("{} read {}, against {what}", self.txn.no, seen.at(self.keys.key(key))))
     }
 
     fn violation(&self, anomaly: Anomaly, story: String) -> Violation {

@@ -1,6 +1,5 @@
 //! The keys of a history, numbered in their order, each with its model.
 
-use super::footprint::Seen;
 use super::violation::{Anomaly, Violation};
 use crate::history::{Cell, History, Op};
 use rhumb_core::{Key, KeyRange};
@@ -74,16 +73,6 @@ impl<'a> Keys<'a> {
     pub fn within(&self, range: &KeyRange) -> Range<KeyNo> {
         let below = |bound: &Key| self.sorted.partition_point(|&(key, _)| key < bound);
         below(&range.start)..below(&range.end).max(below(&range.start))
-    }
-
-    /// A read of `key`, as operations print.
-    pub fn show(&self, key: KeyNo, seen: Seen<'_>) -> String {
-        let key = self.key(key);
-        match seen {
-            Seen::List(elements) => format!("{key}={}", Cell::List(elements.to_vec())),
-            Seen::Value(value) => format!("{key}={value}"),
-            Seen::Nothing => format!("{key}=nil"),
-        }
     }
 }
 

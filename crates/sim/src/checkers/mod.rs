@@ -27,7 +27,6 @@
 //! leaving it out explains as much as keeping it, so it is left out.
 
 pub mod bounded_clocks;
-mod components;
 pub mod convergence;
 mod counterexample;
 mod dependencies;

@@ -80,7 +80,7 @@ fn is_possibly_above(observations: &Observations<'_>, no: TxnNo, other: TxnNo) -
 }
 
 fn lost(observations: &Observations<'_>, key: KeyNo, writer: TxnNo, reader: TxnNo) -> Violation {
-    let shown = observations.facts(reader).reads.iter().find(|read| read.key == key).map(|read| observations.keys.show(key, read.seen));
+    let shown = observations.facts(reader).reads.iter().find(|read| read.key == key).map(|read| read.seen.at(observations.keys.key(key)));
     let (wrote, shown) = (observations.show_write(writer, key), shown.expect("the final read covers the key"));
     let verb = match observations.facts(writer).writes[&key] {
         Write::Appended(_) => "appended",

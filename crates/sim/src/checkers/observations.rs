@@ -159,13 +159,13 @@ impl<'a> Observations<'a> {
         let (known, by) = self.longest[key].map_or((&[][..], reader), |longest| (longest.elements, longest.by));
         let common = known.len().min(elements.len());
         if known[..common] != elements[..common] {
-            let shown = |no, elements| format!("{no} read {}", self.keys.show(key, Seen::List(elements)));
+            let shown = |no, elements| format!("{no} read {}", Seen::List(elements).at(self.keys.key(key)));
             let story = format!("{}, {}: neither is a prefix of the other", shown(by, known), shown(reader, elements));
             return Err(self.violation(Anomaly::IncompatibleOrders, story, [by, reader]));
         }
         for (position, &element) in elements.iter().enumerate().skip(common) {
             if elements[..position].contains(&element) {
-                let story = format!("{reader} read {}, {element} twice", self.keys.show(key, Seen::List(elements)));
+                let story = format!("{reader} read {}, {element} twice", Seen::List(elements).at(self.keys.key(key)));
                 return Err(self.violation(Anomaly::DoubleAppend, story, [reader]));
             }
             self.trace_value(reader, key, element, pending)?;
@@ -200,7 +200,7 @@ impl<'a> Observations<'a> {
         for run in elements.chunk_by(|&a, &b| self.writer(key, a) == self.writer(key, b)) {
             let writer = self.writer(key, run[0]);
             if !self.facts(writer).writes[&key].values().eq(run.iter().copied()) {
-                let (wrote, shown) = (self.show_write(writer, key), self.keys.show(key, Seen::List(elements)));
+                let (wrote, shown) = (self.show_write(writer, key), Seen::List(elements).at(self.keys.key(key)));
                 let others = elements.iter().map(|&element| self.writer(key, element)).skip_while(|&no| no != writer).take(2);
                 let story = format!("{writer} wrote {wrote}, which does not stand in one piece in {shown}");
                 return Err(self.violation(Anomaly::DirtyWrite, story, others));
@@ -214,7 +214,7 @@ impl<'a> Observations<'a> {
         let writer = self.writer(read.key, value);
         if self.facts(writer).writes[&read.key].last() != Some(value) {
             let wrote = self.show_write(writer, read.key);
-            let story = format!("{reader} read {}, but {writer} wrote {wrote}", self.keys.show(read.key, read.seen));
+            let story = format!("{reader} read {}, but {writer} wrote {wrote}", read.seen.at(self.keys.key(read.key)));
             return Err(self.violation(Anomaly::IntermediateRead, story, [writer, reader]));
         }
         read.version.map_or(Ok(()), |version| self.learn_timestamp(reader, read, writer, version))
@@ -255,7 +255,7 @@ impl<'a> Observations<'a> {
         if at == version {
             return Ok(());
         }
-        let shown = self.keys.show(read.key, read.seen);
+        let shown = read.seen.at(self.keys.key(read.key));
         let story = format!("{reader} read {shown} as of version {version}, but {writer}, which wrote that, committed at {at}");
         Err(self.violation(Anomaly::VersionMismatch, story, [writer, reader]))
     }

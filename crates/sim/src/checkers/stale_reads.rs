@@ -101,6 +101,6 @@ fn violation(
     what: &str,
     others: impl IntoIterator<Item = TxnNo>,
 ) -> Violation {
-    let story = format!("{reader} read {} as of {as_of}: {what}", observations.keys.show(read.key, read.seen));
+    let story = format!("{reader} read {} as of {as_of}: {what}", read.seen.at(observations.keys.key(read.key)));
     observations.violation(Anomaly::StaleRead, story, others.into_iter().chain([reader]))
 }

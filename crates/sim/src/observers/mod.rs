@@ -3,7 +3,7 @@
 //!
 //! | invariant | where | scenarios |
 //! |---|---|---|
-//! | what two sites record as agreed on is the same: the outcome of an attempt or a transaction, an entry of a stream, a placement | `agreement.rs` | all |
+//! | what two sites record as agreed on is the same: the outcome of an attempt or a transaction, an entry of a stream, a placement | `../world/agreement.rs` | all |
 //! | every table and queue of a role stays within its bound, and comes to rest | `bounded_state.rs` | all |
 //! | no step keeps its site busy for long | `../cost.rs` | all |
 //! | replicas are identical at every settled epoch | `../catenae/same_states.rs` | Catenae |
@@ -13,7 +13,6 @@
 //! | no token is minted or lost | `../samya/conservation.rs` | Samya |
 //! | sites that have applied as many changes know the same quotas | `../samya/same_quotas.rs` | Samya |
 
-pub(crate) mod agreement;
 pub(crate) mod bounded_state;
 
 #[cfg(test)]

@@ -11,9 +11,9 @@
 use super::{configurations, holders, quorums};
 use crate::checkers::{no_lost_write, no_phantom, progress, strict_serializability};
 use crate::history::TxnNo;
+use crate::interactive::client::{Client, Shared};
+use crate::interactive::workload::{Reads, Workload};
 use crate::kit;
-use crate::replicated_commit::client::{Client, Shared};
-use crate::replicated_commit::workload::{Reads, Workload};
 use crate::{ClientEvent, ClientProgram, Config, Fault, LinkFaults, Links, Next, Place, Report, Scenario, World};
 use rhumb_core::{RegionId, Rng, Rules, SiteId, Span, Time};
 use rhumb_quad::quorums::{Policy, Quorums};

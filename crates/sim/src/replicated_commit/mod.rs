@@ -12,18 +12,17 @@
 //! soon, clock bounds far ahead of the clock or hardly, a storm of all kinds of faults or many short crashes. Where replicas are
 //! *placed*, it decides too which regions are active, which passive, and which hold nothing.
 
-pub(crate) mod client;
 mod mover;
-pub(crate) mod workload;
 
 use crate::checkers::{bounded_clocks, convergence, no_lost_write, no_phantom, progress, stale_reads, strict_serializability};
 use crate::config::{draw_regions, draw_sync};
-use crate::healing::keeps_a_link_cut;
 use crate::history::{History, TxnNo};
+use crate::interactive::client::{Client, Shared};
+use crate::interactive::workload::{self, Reads, Workload};
 use crate::kit::{self, Course};
 use crate::observers::bounded_state;
+use crate::world::healing::keeps_a_link_cut;
 use crate::{Config, FaultPlan, FaultRates, Report, Scenario, SimError, World};
-use client::{Client, Shared};
 use mover::{Bounds, Mover};
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::Vote;
@@ -35,7 +34,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use workload::{Reads, Workload};
 
 /// Clients that move replicas, each in a region of its own.
 const MOVERS: usize = 2;

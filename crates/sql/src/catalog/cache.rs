@@ -1,6 +1,5 @@
 //! A gateway's memory of the descriptors it read.
 
-use crate::catalog::CatalogView;
 use crate::catalog::layout::Entry;
 use rhumb_core::{Key, Timestamp};
 use std::collections::BTreeMap;
@@ -29,11 +28,6 @@ impl Catalog {
     /// An empty cache.
     pub fn new() -> Arc<Catalog> {
         Arc::new(Catalog::default())
-    }
-
-    /// The catalog as one transaction uses it: begin one view with each transaction.
-    pub fn view(self: &Arc<Catalog>) -> CatalogView {
-        CatalogView::new(self.clone())
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Known> {

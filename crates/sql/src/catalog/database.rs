@@ -1,66 +1,15 @@
-//! Databases, the commit protocol that each declares, and the settings that its sessions begin with.
+//! `CREATE`, `ALTER` and `DROP DATABASE`, and which databases there are.
 
+use crate::catalog::CatalogView;
 use crate::catalog::layout::{self, Entry, data_prefix, database_key, dropped_key, garbage_key, procedures, relations, settings_key};
 use crate::catalog::names::check_name;
-use crate::catalog::{CatalogView, DatabaseId};
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::protocols::PROTOCOLS;
+use crate::schema::{DEFAULT_DATABASE, DatabaseDescriptor, DatabaseId};
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::Value;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The database that always exists.
-pub const DEFAULT_DATABASE: &str = "rhumb";
-/// The commit protocols that a database can declare; the first is the default.
-pub const PROTOCOLS: [(&str, Protocol); 3] =
-    [("replicated_commit", Protocol::ReplicatedCommit), ("catenae", Protocol::Catenae), ("quad", Protocol::Quad)];
-
-/// A commit protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Votes of regions on every commit.
-    ReplicatedCommit,
-    /// One-shot transactions, by epochs.
-    Catenae,
-    /// Locks and two rounds in quorums that follow load and distance.
-    Quad,
-}
-
-impl Protocol {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        let known = PROTOCOLS.iter().find(|(_, protocol)| *protocol == self);
-        known.expect("all protocols have names").0
-    }
-}
-
-/// The id of the database that always exists.
-pub(super) const DEFAULT_DATABASE_ID: DatabaseId = DatabaseId(1);
-
-/// A database.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DatabaseDescriptor {
-    /// Names it in keys.
-    pub id: DatabaseId,
-    /// Its name.
-    pub name: String,
-    /// How its transactions commit: one of [`PROTOCOLS`].
-    pub protocol: String,
-}
-
-impl DatabaseDescriptor {
-    /// The database that always exists. It has no row in the catalog.
-    pub(super) fn default_database() -> DatabaseDescriptor {
-        DatabaseDescriptor { id: DEFAULT_DATABASE_ID, name: DEFAULT_DATABASE.into(), protocol: PROTOCOLS[0].0.into() }
-    }
-
-    /// Its protocol. Error 0A000 if this version does not know it.
-    pub fn protocol(&self) -> SqlResult<Protocol> {
-        let known = PROTOCOLS.iter().find(|(name, _)| *name == self.protocol).map(|(_, protocol)| *protocol);
-        known.ok_or_else(|| SqlError::unsupported(format!("this version does not know the commit protocol \"{}\"", self.protocol)))
-    }
-}
 
 impl CatalogView {
     /// `CREATE DATABASE name WITH (protocol = …)`. Errors: 42P04; 22023 for an unknown protocol.
@@ -99,9 +48,11 @@ impl CatalogView {
         self.remove(txn, key)?;
         self.remove(txn, settings_key(database.id))?;
         // What it holds goes where it is: here, or where its protocol keeps it.
-        match database.protocol()? {
-            Protocol::ReplicatedCommit => txn.put(garbage_key(&data_prefix(database.id, None)), Value::default())?,
-            protocol @ (Protocol::Catenae | Protocol::Quad) => txn.put(dropped_key(database.id), layout::dropped_value(protocol))?,
+        let protocol = database.protocol()?;
+        if protocol.holds_names() {
+            txn.put(garbage_key(&data_prefix(database.id, None)), Value::default())?;
+        } else {
+            txn.put(dropped_key(database.id), protocol.note_of_dropped())?;
         }
         Ok(true)
     }

@@ -1,9 +1,10 @@
 //! From what a `CREATE TABLE` asks for to a descriptor.
 
+use crate::catalog::TableSpec;
 use crate::catalog::names::{COLUMNS_MAX, check_name, key_positions};
-use crate::catalog::{Column, DatabaseId, Index, IndexId, TableDescriptor, TableId, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::table::{ROW_ID_COLUMN, ROW_ID_TYPE};
+use crate::schema::{Column, DatabaseId, Index, IndexId, TableDescriptor, TableId};
+use crate::storage::{ROW_ID_COLUMN, ROW_ID_TYPE};
 
 /// Refuses what cannot be a table. Errors: 42622, 42701, 42703, 54011.
 pub(super) fn check(spec: &TableSpec) -> SqlResult<()> {

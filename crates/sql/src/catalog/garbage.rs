@@ -6,12 +6,13 @@
 //! nothing is left, whoever stops and starts again meanwhile, under any protocol.
 
 use crate::catalog::layout::{
-    data_prefix, dropped, dropped_database, dropped_key, dropped_value, garbage, garbage_key, garbage_prefix, procedures, relations,
+    data_prefix, dropped, dropped_database, dropped_key, garbage, garbage_key, garbage_prefix, procedures, relations,
 };
-use crate::catalog::{DatabaseId, Protocol};
-use crate::environment::Environment;
+use crate::context::environment::Environment;
 use crate::error::{SqlError, SqlResult};
-use crate::keyspaces::Gateways;
+use crate::protocols::Gateways;
+use crate::protocols::Protocol;
+use crate::schema::DatabaseId;
 use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};
 use rhumb_core::{Key, KeyRange, Row, Value};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use std::time::Duration;
 const RECLAIM_KEYS: usize = 2_048;
 
 /// The most bytes of keys and values that one transaction reads and deletes, but for the page that goes beyond it. The keys alone stay
-/// below what any protocol takes in a transaction; Catenae takes the least, 1 MiB.
+/// below what any protocol takes in a transaction: 1 MiB at the least.
 pub(super) const RECLAIM_BYTES: usize = 256 << 10;
 
 /// Keys read in the first page; each further page is twice as large.
@@ -61,7 +62,7 @@ pub async fn hand_over(names: &dyn Gateway, protocol: Protocol, own: &dyn Gatewa
     let mut txn = names.begin(ReadMode::Optimistic).await?;
     let notes = txn.scan(dropped(), NOTES_MAX, false).await?.rows;
     txn.rollback().await;
-    let note = notes.into_iter().find(|note| note.value == Some(dropped_value(protocol)));
+    let note = notes.into_iter().find(|note| note.value == Some(protocol.note_of_dropped()));
     let Some(note) = note else { return Ok(false) };
     let database = dropped_database(&note.key).ok_or_else(|| SqlError::corrupted("a note of a dropped database", "it names none"))?;
     while drop_relations(own, database).await? {}

@@ -2,9 +2,10 @@
 
 use crate::catalog::layout::{Entry, garbage_key, relation_key};
 use crate::catalog::names::{candidates, choose, key_positions};
-use crate::catalog::{CatalogView, Index, IndexId, IndexSpec, TableDescriptor};
+use crate::catalog::{CatalogView, IndexSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::table::{fill_index, index_prefix};
+use crate::schema::{Index, IndexId, TableDescriptor};
+use crate::storage::{fill_index, index_prefix};
 use rhumb_commit::transaction::{Transaction, TxnError};
 use rhumb_core::Value;
 use std::sync::Arc;

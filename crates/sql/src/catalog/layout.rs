@@ -17,9 +17,9 @@
 //! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in `postcard`.
 //! Decoding is total, and checks what the rest of the crate relies on.
 
-use crate::catalog::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, Protocol, TableDescriptor, TableId};
 use crate::error::{SqlError, SqlResult};
-use crate::table::index_prefix;
+use crate::schema::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, TableDescriptor, TableId};
+use crate::storage::index_prefix;
 use rhumb_core::{Key, KeyRange, Value};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -99,14 +99,9 @@ pub(super) fn settings_key(database: DatabaseId) -> Key {
     Key::new([&index_prefix(CATALOG, SETTINGS, IndexId(0))[..], &database.0.to_be_bytes()].concat())
 }
 
-/// The key that says that a database is dropped.
+/// The key that says that a database is dropped, under which the key space of the names has which protocol it had.
 pub(super) fn dropped_key(database: DatabaseId) -> Key {
     Key::new([&index_prefix(CATALOG, DROPPED, IndexId(0))[..], &database.0.to_be_bytes()].concat())
-}
-
-/// The value under it in the key space of the names: in which key space the database was. That of Catenae is not named.
-pub(super) fn dropped_value(protocol: Protocol) -> Value {
-    if protocol == Protocol::Catenae { Value::default() } else { Value::from(protocol.name()) }
 }
 
 pub(super) fn dropped() -> KeyRange {

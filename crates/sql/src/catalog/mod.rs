@@ -15,7 +15,6 @@
 mod cache;
 mod database;
 mod define;
-mod descriptor;
 mod garbage;
 mod indexes;
 mod layout;
@@ -29,11 +28,9 @@ mod view;
 mod tests;
 
 pub use cache::Catalog;
-pub use database::{DEFAULT_DATABASE, DatabaseDescriptor, PROTOCOLS, Protocol};
-pub use descriptor::{Column, DatabaseId, Index, IndexId, TableDescriptor, TableId};
 pub use garbage::{hand_over, keep_reclaiming, reclaim};
 pub use layout::{Entry, decode_entry, encode_entry};
 pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
-pub use procedures::{PROCEDURE_BYTES_MAX, PROCEDURE_PARAMETERS_MAX, ProcedureDescriptor, ProcedureParameter, ProcedureSpec, signature};
+pub use procedures::{PROCEDURE_BYTES_MAX, ProcedureSpec};
 pub use spec::{ColumnSpec, IndexSpec, KeySpec, TableSpec};
 pub use view::CatalogView;

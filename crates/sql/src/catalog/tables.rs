@@ -3,8 +3,9 @@
 use crate::catalog::define::{check, describe};
 use crate::catalog::layout::{Entry, data_prefix, garbage_key, relation_key};
 use crate::catalog::names::{candidates, choose};
-use crate::catalog::{CatalogView, DatabaseId, TableDescriptor, TableId, TableSpec};
+use crate::catalog::{CatalogView, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::schema::{DatabaseId, TableDescriptor, TableId};
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::{Key, Value};
 use std::collections::BTreeSet;

@@ -2,9 +2,10 @@
 
 use crate::catalog::layout::data_prefix;
 use crate::catalog::*;
-use crate::environment::System;
+use crate::context::environment::System;
 use crate::error::{SqlError, SqlResult};
-use crate::table::{BACKFILL_ROWS_MAX, Cursor, OnConflict, Row, RowIds, ScanSpec, SearchedIndex, insert};
+use crate::schema::*;
+use crate::storage::{BACKFILL_ROWS_MAX, Cursor, OnConflict, Row, RowIds, ScanSpec, SearchedIndex, insert};
 use crate::testing::LocalGateway;
 use crate::types::{Datum, SqlType};
 use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};

@@ -1,13 +1,13 @@
 //! The catalog as one transaction reads and writes it.
 
+use crate::catalog::Catalog;
 use crate::catalog::cache::Known;
-use crate::catalog::database::DEFAULT_DATABASE;
 use crate::catalog::layout::{
     Entry, counter_key, database_key, decode, decode_entry, dropped_key, encode, encode_entry, relation_key, relations,
 };
-use crate::catalog::{Catalog, DatabaseDescriptor, TableDescriptor};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::planted::{self, Planted};
+use crate::schema::{DEFAULT_DATABASE, DatabaseDescriptor, TableDescriptor};
 use rhumb_commit::transaction::{ReadMode, Transaction, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Timestamp};
 use std::collections::BTreeMap;
@@ -44,6 +44,13 @@ struct Used {
     entry: Entry,
     /// A majority was asked for it in this transaction: what else may be older than that.
     of_majority: bool,
+}
+
+impl Catalog {
+    /// The catalog as one transaction uses it: begin one view with each transaction.
+    pub fn view(self: &Arc<Catalog>) -> CatalogView {
+        CatalogView::new(self.clone())
+    }
 }
 
 impl CatalogView {

@@ -1,7 +1,7 @@
 //! From what a statement says of a quota to what is asked of the cluster.
 
 use crate::error::SqlResult;
-use crate::parse::QuotaDefinition;
+use crate::parser::QuotaDefinition;
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::AMOUNT_MAX;
 use rhumb_quota::refusal::Refusal;

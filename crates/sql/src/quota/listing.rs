@@ -1,6 +1,6 @@
 //! The rows of `rhumb.quotas` and of SHOW QUOTAS: all quotas, with the tokens of this site.
 
-use crate::table::Row;
+use crate::storage::Row;
 use crate::types::{Datum, SqlType};
 use rhumb_quota::info::Info;
 

@@ -8,14 +8,13 @@
 //! sent, so that it too can run again.
 //! Before all that it is tried as [operations](super::one_shot), where the database takes such.
 
+use super::outcome::outcome;
 use super::prepared::Prepared;
-use super::run::{outcome, writes};
-use super::settings::ReadPreference;
-use super::transaction::TransactionHandle;
 use super::{Open, Outcome, Session, State, as_of};
+use crate::context::ReadPreference;
 use crate::error::{SqlError, SqlResult};
-use crate::parse::StatementKind;
-use crate::plan::{Effect, Plan, RowStream};
+use crate::executor::{Effect, Plan, RowStream};
+use crate::txn::TransactionHandle;
 use crate::types::Datum;
 use futures::StreamExt;
 use rhumb_commit::transaction::ReadMode;
@@ -40,7 +39,7 @@ impl Session {
             let mode = self.autocommit_mode(prepared, attempt)?;
             attempt += 1;
             match self.attempt(mode, prepared, parameters, attempt > 1).await {
-                Err(error) if attempt == 1 && mode.is_optimistic() && may_depend_on_rows(&error) => {}
+                Err(error) if attempt == 1 && mode.is_optimistic() && error.may_depend_on_rows() => {}
                 Err(error) if error.is_retryable() && attempt < AUTOCOMMIT_ATTEMPTS_MAX => self.back_off(attempt).await?,
                 result => return result,
             }
@@ -74,7 +73,7 @@ impl Session {
         match run.await {
             // Another replica, asked without locks again, may be behind as well; and under locks what this gateway remembers of the
             // table may be old, so that the rows are those of one that was dropped.
-            Err(error) if !mode.is_read_only() && (again || !mode.is_optimistic()) && may_depend_on_rows(&error) => {
+            Err(error) if !mode.is_read_only() && (again || !mode.is_optimistic()) && error.may_depend_on_rows() => {
                 Err(handle.validate(options).await.err().unwrap_or(error))
             }
             Err(error) => {
@@ -106,8 +105,8 @@ impl Session {
         if let Some(text) = &prepared.statement.as_of {
             return as_of::timestamp(text, self.engine.now()).map(ReadMode::Stale);
         }
-        let locks = matches!(kind, StatementKind::Query { for_update: true, .. });
-        if self.begins_read_only() && (locks || writes(kind)) {
+        let locks = kind.locks_rows();
+        if self.begins_read_only() && (locks || kind.writes()) {
             return Err(SqlError::read_only(kind.name()));
         }
         Ok(match self.facts.settings.read_preference() {
@@ -115,14 +114,9 @@ impl Session {
             ReadPreference::Locking => ReadMode::Locking,
             ReadPreference::Optimistic if attempt == 0 => ReadMode::Optimistic,
             ReadPreference::Optimistic | ReadPreference::Active => ReadMode::Active,
-            ReadPreference::Default if !writes(kind) => ReadMode::Snapshot,
+            ReadPreference::Default if !kind.writes() => ReadMode::Snapshot,
             ReadPreference::Default if attempt == 0 => ReadMode::Optimistic,
             ReadPreference::Default => ReadMode::Locking,
         })
     }
-}
-
-/// True if other rows might not have led to this error: violated constraints and values that do not fit.
-pub(super) fn may_depend_on_rows(error: &SqlError) -> bool {
-    matches!(error.state().code().as_bytes(), [b'2', b'2' | b'3', ..])
 }

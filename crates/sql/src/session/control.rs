@@ -1,9 +1,9 @@
 //! BEGIN, COMMIT, ROLLBACK, and the ends that transactions come to by themselves.
 
-use super::settings::{ReadPreference, Settings};
 use super::{Open, Outcome, Session, State, as_of};
+use crate::context::{ReadPreference, Settings};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{AccessMode, Transaction};
+use crate::parser::{AccessMode, Transaction};
 use rhumb_commit::transaction::ReadMode;
 
 impl Session {

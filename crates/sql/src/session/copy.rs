@@ -3,134 +3,19 @@
 //! A COPY is one statement and so one transaction, or part of one: all of its rows are there in the end, or none. Where a commit carries
 //! out operations, a COPY that stands alone is nothing else: its rows are kept until all are there, and no key is read before.
 
-mod lines;
-mod tuples;
-
-use super::merged::{Merged, Unmerged};
-use super::settings::ReadPreference;
-use super::transaction::TransactionHandle;
+use super::copy_in::{CopyIn, Fields, Input, Lines, Sink, Tuples, fields};
 use super::{Company, Open, Outcome, Session, State};
-use crate::catalog::TableDescriptor;
-use crate::engine::Engine;
+use crate::context::ReadPreference;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{CopyFormat, CopyFrom, CopyKind, fold};
-use crate::plan::{Defaults, Steps, unqualified};
-use crate::table::{Batch, OnConflict, Row, insert};
-use crate::types::{coerce, parse_text};
-use crate::wire::value::{Format, read_parameter};
-use bytes::{Bytes, BytesMut};
-use rhumb_commit::one_shot::operation::{OPERATIONS_MAX, Operation, TXN_BYTES_MAX};
+use crate::executor::Steps;
+use crate::one_shot::{Merged, Unmerged};
+use crate::parser::{CopyFrom, CopyKind, fold};
+use crate::planner::{defaults, unqualified};
+use crate::storage::{Batch, OnConflict, insert};
+use crate::txn::Active;
+use bytes::BytesMut;
 use rhumb_commit::transaction::{Operated, ReadMode};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-
-#[cfg(feature = "testing")]
-pub use lines::fields;
-pub use {lines::Lines, tuples::Tuples};
-
-/// A COPY under way.
-pub struct CopyIn {
-    handle: TransactionHandle,
-    table: Arc<TableDescriptor>,
-    /// The positions of the columns that the data gives, in its order.
-    columns: Vec<usize>,
-    defaults: Defaults,
-    format: CopyFormat,
-    input: Input,
-    header_pending: bool,
-    line: usize,
-    sink: Sink,
-    rows: usize,
-}
-
-/// Where rows go.
-enum Sink {
-    /// Into the transaction, batch by batch.
-    Batch(Batch),
-    /// Into the one list of operations that its commit carries out.
-    Operations { steps: Steps, bytes: usize },
-}
-
-impl Sink {
-    fn take(&mut self, row: Row) -> SqlResult<()> {
-        match self {
-            Sink::Batch(batch) => batch.push(row),
-            Sink::Operations { steps, bytes } => {
-                let known = steps.operations().len();
-                steps.insert(row)?;
-                *bytes += steps.operations()[known..].iter().map(Operation::bytes).sum::<usize>();
-                if *bytes > TXN_BYTES_MAX {
-                    let message = format!("a transaction has at most {TXN_BYTES_MAX} bytes, encoded; this COPY has more");
-                    return Err(SqlError::too_large(message).with_hint("Split it into several."));
-                }
-                if steps.operations().len() > OPERATIONS_MAX {
-                    let message = format!("a transaction has at most {OPERATIONS_MAX} operations; this COPY has more");
-                    return Err(SqlError::too_large(message).with_hint("Split it into several."));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// True if it is time for a batch.
-    fn is_full(&self) -> bool {
-        matches!(self, Sink::Batch(batch) if batch.is_full())
-    }
-}
-
-/// Where rows come from.
-enum Input {
-    Lines(Lines),
-    Tuples(Tuples),
-}
-
-/// The fields of a row, as they came; `None` is NULL.
-enum Fields {
-    Text(Vec<Option<String>>),
-    Binary(Vec<Option<Bytes>>),
-}
-
-impl CopyIn {
-    /// True if the data is binary.
-    pub fn is_binary(&self) -> bool {
-        matches!(self.input, Input::Tuples(_))
-    }
-
-    /// The row that fields make.
-    fn row(&self, engine: &Engine, fields: &Fields) -> SqlResult<Row> {
-        let given = match fields {
-            Fields::Text(fields) => fields.len(),
-            Fields::Binary(fields) => fields.len(),
-        };
-        if given != self.columns.len() {
-            let missing = self.columns.get(given).map(|&column| self.table.columns[column].name.as_str());
-            let message = match missing {
-                Some(column) => format!("missing data for column \"{column}\""),
-                None => "extra data after last expected column".to_string(),
-            };
-            return Err(SqlError::new(SqlState::BadCopyFileFormat, message));
-        }
-        let mut row = self.defaults.row(engine)?;
-        for (position, &column) in self.columns.iter().enumerate() {
-            let ty = &self.table.columns[column].ty;
-            row[column] = match fields {
-                Fields::Text(fields) => fields[position].as_ref().map_or_else(|| Ok(ty.null()), |text| parse_text(ty, text))?,
-                Fields::Binary(fields) => coerce(ty, read_parameter(ty, fields[position].as_deref(), Format::Binary)?)?,
-            };
-        }
-        Ok(row)
-    }
-
-    /// An error with the line that it is about.
-    fn place(&self, error: SqlError) -> SqlError {
-        error.with_detail(format!("COPY {}, line {}", self.table.name, self.line))
-    }
-
-    /// The number of columns in a row of the data.
-    pub fn columns(&self) -> usize {
-        self.columns.len()
-    }
-}
 
 impl Session {
     pub(super) async fn begin_copy(&mut self, copy: &CopyFrom, company: Company) -> SqlResult<Outcome> {
@@ -151,7 +36,7 @@ impl Session {
             let mut active = handle.lock().await?;
             active.txn.bound_waits(self.longest_wait());
             let name = fold(&unqualified(&copy.table, &self.facts.database)?);
-            let super::Active { txn, catalog, .. } = &mut *active;
+            let Active { txn, catalog, .. } = &mut *active;
             catalog.table(txn.as_mut(), &self.facts.database, &name).await?
         };
         let columns: Vec<usize> = match copy.columns.as_slice() {
@@ -165,7 +50,7 @@ impl Session {
         if let Some(&twice) = columns.iter().find(|column| !named.insert(**column)) {
             return Err(SqlError::duplicate_column(&table.columns[twice].name));
         }
-        let defaults = Defaults::of(&self.engine, &self.facts, &table, &columns)?;
+        let defaults = defaults(&self.engine, &self.facts, &table, &columns)?;
         let sink = if travels { Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 } } else { Sink::Batch(Batch::default()) };
         Ok(Outcome::Copy(Box::new(CopyIn {
             handle,
@@ -252,7 +137,7 @@ impl Session {
             copy.line += 1;
             return Ok(());
         }
-        let fields = lines::fields(&copy.format, line).map_err(|error| copy.place(error))?;
+        let fields = fields(&copy.format, line).map_err(|error| copy.place(error))?;
         self.take_row(copy, &Fields::Text(fields))
     }
 
@@ -284,7 +169,7 @@ impl Session {
         let Sink::Operations { steps, .. } = &copy.sink else { return Ok(()) };
         let merged = match Merged::of(std::iter::once(steps.operations())) {
             Err(Unmerged::Nothing) => return Ok(()),
-            merged => merged.map_err(Unmerged::error)?,
+            merged => merged.map_err(|unmerged| unmerged.error(self.home.protocol()))?,
         };
         // Nothing ends the commit that follows.
         self.interrupt.check()?;

@@ -2,16 +2,19 @@
 //!
 //! Outside BEGIN the statement is a transaction of its own, run again if another one was in its way.
 
-use super::transaction::{Active, TransactionHandle};
-use super::{Company, Outcome, Session, State, cores, settings};
-use crate::catalog::{ColumnSpec, IndexSpec, KeySpec, PROTOCOLS, ProcedureParameter, ProcedureSpec, Protocol, TableSpec};
+use super::{Company, Outcome, Session, State};
+use crate::catalog::{ColumnSpec, IndexSpec, KeySpec, ProcedureSpec, TableSpec};
+use crate::context::of_database;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{Create, ProcedureDefinition, StatementKind, fold};
-use crate::plan::{Planning, check_procedure, delete_all, procedure_name, unqualified};
+use crate::executor::delete_all;
+use crate::parser::{Create, ProcedureDefinition, StatementKind, fold};
+use crate::planner::{Planning, check_procedure, procedure_name, unqualified};
+use crate::protocols::{PROTOCOLS, Protocol, SharedOption};
+use crate::schema::ProcedureParameter;
+use crate::txn::{Active, TransactionHandle};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
 use rhumb_commit::transaction::ReadMode;
-use rhumb_quad::Cores;
 use std::collections::BTreeMap;
 
 /// How often a statement outside BEGIN is run before its conflict is reported.
@@ -26,8 +29,8 @@ impl Session {
         // Which databases there are is not kept where this session's transactions run.
         let is_elsewhere = is_about_databases(kind) && !self.home.is_system();
         if company == Company::Batch || !matches!(self.state, State::Idle) {
-            if is_about_cores(kind) {
-                let message = "the number of cores cannot be changed inside a transaction block: ROLLBACK could not undo it";
+            if let Some(option) = shared_option(kind) {
+                let message = format!("{} cannot be changed inside a transaction block: ROLLBACK could not undo it", option.meaning);
                 return Err(SqlError::new(SqlState::ActiveSqlTransaction, message).with_hint("Run it by itself, outside BEGIN."));
             }
             if is_elsewhere {
@@ -71,22 +74,31 @@ impl Session {
         let (txn, database) = (txn.as_mut(), self.facts.database.as_str());
         match kind {
             StatementKind::Create(Create::Database { name, if_not_exists, options }) => {
-                let Options { protocol, cores } = Options::of(options)?;
+                let Options { protocol, shared } = Options::of(options)?;
                 match catalog.create_database(txn, name, protocol).await {
                     Err(error) if *if_not_exists && error.state() == SqlState::DuplicateDatabase => return Ok(()),
                     result => result?,
                 }
-                match cores {
-                    Some(cores) => cores::create(&self.engine.keyspaces, catalog, txn, name, cores).await,
+                match shared {
+                    Some((protocol, value)) => {
+                        let databases = catalog.databases(txn).await?;
+                        let other = databases.iter().find(|other| other.name != *name && other.protocol == protocol.name());
+                        self.set_shared_option(protocol, Some(value), other.map(|other| other.name.as_str())).await
+                    }
                     None => Ok(()),
                 }
             }
-            StatementKind::AlterDatabase { name, setting: Some(setting), value } if setting == cores::OPTION => {
-                let database = catalog.database(txn, name).await?;
-                cores::alter(&self.engine.keyspaces, &database, value.as_deref()).await
+            StatementKind::AlterDatabase { name, setting: Some(setting), value }
+                if let Some((protocol, option)) = Protocol::with_option(setting) =>
+            {
+                if catalog.database(txn, name).await?.protocol()? != protocol {
+                    return Err(protocol.option_misplaced(option));
+                }
+                value.as_deref().map(option.check).transpose()?;
+                self.set_shared_option(protocol, value.as_deref(), None).await
             }
             StatementKind::AlterDatabase { name, setting: Some(setting), value } => {
-                let (setting, value) = settings::of_database(setting, value.as_deref())?;
+                let (setting, value) = of_database(setting, value.as_deref())?;
                 let change = |settings: &mut BTreeMap<String, String>| {
                     match value {
                         Some(value) => settings.insert(setting.into(), value),
@@ -146,13 +158,20 @@ impl Session {
 }
 
 impl Session {
+    /// Has all databases of a protocol have this value of the option that they share.
+    async fn set_shared_option(&self, protocol: Protocol, value: Option<&str>, other: Option<&str>) -> SqlResult<()> {
+        let administration = self.engine.keyspaces.administration(protocol).ok_or_else(|| protocol.not_held())?;
+        administration.set_option(value, other).await
+    }
+
     /// CREATE PROCEDURE: its statements are planned once, so that what is wrong with them is told now.
     async fn create_procedure(&self, active: &mut Active, definition: &ProcedureDefinition) -> SqlResult<()> {
         let database = self.facts.database.as_str();
         let spec = procedure_spec(definition, database)?;
         let created = active.catalog.create_procedure(active.txn.as_mut(), database, spec, definition.or_replace).await?;
         let cx = Planning { engine: &self.engine, facts: &self.facts, hints: &[] };
-        check_procedure(cx, active, &created, self.home.gateway().takes_operations()).await
+        let one_shot = self.home.gateway().takes_operations().then(|| self.home.protocol());
+        check_procedure(cx, active, &created, one_shot).await
     }
 }
 
@@ -166,43 +185,56 @@ fn is_about_databases(kind: &StatementKind) -> bool {
     )
 }
 
-/// True for statements that say how many cores there are.
-fn is_about_cores(kind: &StatementKind) -> bool {
+/// The option that all databases of a protocol share, if the statement gives one.
+fn shared_option(kind: &StatementKind) -> Option<&'static SharedOption> {
+    let shared = |name: &str| Protocol::with_option(name).map(|(_, option)| option);
     match kind {
-        StatementKind::Create(Create::Database { options, .. }) => options.iter().any(|(name, _)| name == cores::OPTION),
-        StatementKind::AlterDatabase { setting, .. } => setting.as_deref() == Some(cores::OPTION),
-        _ => false,
+        StatementKind::Create(Create::Database { options, .. }) => options.iter().find_map(|(name, _)| shared(name)),
+        StatementKind::AlterDatabase { setting, .. } => setting.as_deref().and_then(shared),
+        _ => None,
     }
 }
 
 /// What CREATE DATABASE … WITH says.
 struct Options<'a> {
     protocol: Option<&'a str>,
-    cores: Option<Cores>,
+    /// The value of the option that all databases of this protocol share.
+    shared: Option<(Protocol, &'a str)>,
 }
 
 impl Options<'_> {
     fn of(options: &[(String, String)]) -> SqlResult<Options<'_>> {
-        let (mut protocol, mut cores) = (None, None);
+        let (mut protocol, mut shared) = (None, None);
         for (position, (name, value)) in options.iter().enumerate() {
             if options[..position].iter().any(|(other, _)| other == name) {
                 return Err(SqlError::syntax(format!("conflicting or redundant options: \"{name}\" is given twice")));
             }
-            match name.as_str() {
-                "protocol" => protocol = Some(value.as_str()),
-                cores::OPTION => cores = Some(cores::parse(value)?),
-                other => {
-                    let message = format!("unrecognized option of a database: \"{other}\"");
-                    let known = PROTOCOLS.map(|(name, _)| format!("protocol = '{name}'")).join(", ");
-                    return Err(SqlError::new(SqlState::InvalidParameterValue, message)
-                        .with_hint(format!("Options are {known}, and with the last of these cores = 3 or cores = auto.")));
-                }
+            if name == "protocol" {
+                protocol = Some(value.as_str());
+                continue;
             }
+            let Some((of, option)) = Protocol::with_option(name) else { return Err(unrecognized(name)) };
+            (option.check)(value)?;
+            shared = Some((of, option, value.as_str()));
         }
-        if cores.is_some() && protocol != Some(Protocol::Quad.name()) {
-            return Err(cores::of_quad_only());
+        match shared {
+            Some((of, option, _)) if protocol != Some(of.name()) => Err(of.option_misplaced(option)),
+            _ => Ok(Options { protocol, shared: shared.map(|(of, _, value)| (of, value)) }),
         }
-        Ok(Options { protocol, cores })
+    }
+}
+
+fn unrecognized(option: &str) -> SqlError {
+    let known: Vec<String> = PROTOCOLS.iter().map(|(name, protocol)| described(name, *protocol)).collect();
+    SqlError::new(SqlState::InvalidParameterValue, format!("unrecognized option of a database: \"{option}\""))
+        .with_hint(format!("Options are {}.", known.join(", ")))
+}
+
+/// A protocol as an option, with the one that its databases share.
+fn described(name: &str, protocol: Protocol) -> String {
+    match protocol.option() {
+        Some(option) => format!("protocol = '{name}', and with it {} or {}", option.example, option.other_example),
+        None => format!("protocol = '{name}'"),
     }
 }
 

@@ -4,8 +4,8 @@
 //! given up: the next step that can be, is. Neither may tear a commit that is under way, for then its outcome would be unknown: only
 //! the work before the commit is run [`within`](Interrupt::within) them, and what follows a commit runs [`unbounded`](Interrupt::disarm).
 
-use super::Timeout;
-use crate::environment::Environment;
+use crate::context::Timeout;
+use crate::context::environment::Environment;
 use crate::error::{SqlError, SqlResult, SqlState};
 use std::future::Future;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ fn cancelled() -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::System;
+    use crate::context::environment::System;
 
     async fn step(interrupt: &Interrupt) -> Result<(), &'static str> {
         interrupt.within(async { Ok(()) }).await.map_err(|error| error.state().code())

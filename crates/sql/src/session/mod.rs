@@ -12,38 +12,30 @@
 
 mod as_of;
 mod autocommit;
+mod bounds;
 mod control;
 mod copy;
-mod cores;
+mod copy_in;
 mod ddl;
-mod facts;
 mod interrupt;
-mod merged;
 mod one_shot;
 mod outcome;
 mod prepared;
 mod quota;
 mod run;
-mod settings;
 mod show;
-mod timeouts;
-mod transaction;
 
-pub use copy::CopyIn;
+pub use copy_in::CopyIn;
 #[cfg(feature = "testing")]
-pub use copy::{Lines, Tuples, fields};
-pub use facts::Facts;
+pub use copy_in::{Lines, Tuples, fields};
 pub use interrupt::Canceller;
 pub use outcome::{Described, Outcome, Tag};
 pub use prepared::Prepared;
-pub use settings::Settings;
-pub use timeouts::Timeout;
-pub use transaction::{Active, TransactionHandle};
 
-use crate::catalog::DatabaseDescriptor;
+use crate::context::{Facts, Settings};
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::keyspaces::Home;
+use crate::txn::{Active, Home, TransactionHandle};
 use crate::types::SqlType;
 use interrupt::Interrupt;
 use prepared::Texts;
@@ -113,11 +105,11 @@ impl Session {
     pub async fn open(engine: Arc<Engine>, user: String, database: String, pid: i32) -> SqlResult<Session> {
         let system = engine.keyspaces.system();
         let find = async |Active { txn, catalog, .. }: &mut Active| catalog.database(txn.as_mut(), &database).await;
-        let descriptor = begun(&system, ReadMode::Snapshot, find).await?;
+        let descriptor = TransactionHandle::reading(&system, ReadMode::Snapshot, find).await?;
         let home = engine.keyspaces.home(&descriptor)?;
         let read = async |Active { txn, catalog, .. }: &mut Active| catalog.database_settings(txn.as_mut(), descriptor.id).await;
         let mut notices = Vec::new();
-        let settings = match begun(&system, ReadMode::Optimistic, read).await {
+        let settings = match TransactionHandle::reading(&system, ReadMode::Optimistic, read).await {
             // What needs no rows, such as quotas, can be had even so.
             Err(error) if error.state() == SqlState::CannotConnectNow => {
                 notices.push(error.with_hint("The session begins without the settings of its database."));
@@ -209,18 +201,4 @@ impl Session {
             State::Idle | State::Failed(_) => None,
         }
     }
-}
-
-/// All databases.
-pub async fn databases(engine: &Engine) -> SqlResult<Vec<Arc<DatabaseDescriptor>>> {
-    let list = async |Active { txn, catalog, .. }: &mut Active| catalog.databases(txn.as_mut()).await;
-    begun(&engine.keyspaces.system(), ReadMode::Snapshot, list).await
-}
-
-/// What `read` reads in a transaction that ends with that.
-async fn begun<T>(home: &Home, mode: ReadMode, read: impl AsyncFnOnce(&mut Active) -> SqlResult<T>) -> SqlResult<T> {
-    let handle = TransactionHandle::begin(home, mode).await?;
-    let result = read(&mut *handle.lock().await?).await;
-    handle.rollback(false).await;
-    result
 }

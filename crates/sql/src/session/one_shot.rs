@@ -12,34 +12,20 @@
 //! range. Only the tables may turn out to be others than it was planned for, and then it runs again.
 
 use super::autocommit::AUTOCOMMIT_ATTEMPTS_MAX;
-use super::merged::{Merged, Unmerged};
-use super::outcome::Outcome;
-use super::prepared::Prepared;
-use super::run::{check_parameters, outcome, writes};
-use super::transaction::TransactionHandle;
+use super::outcome::{Outcome, outcome};
+use super::prepared::{Prepared, check_parameters};
 use super::{Session, State};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::{AccessMode, StatementKind, Transaction};
-use crate::plan::{Plan, Running, Steps};
+use crate::executor::Running;
+use crate::one_shot::{Merged, Misfit, Part, Unmerged, returned};
+use crate::parser::{AccessMode, StatementKind, Transaction};
+use crate::txn::TransactionHandle;
 use crate::types::Datum;
-use rhumb_commit::one_shot::execution::Output;
 use rhumb_commit::transaction::{Operated, ReadMode};
 use std::sync::Arc;
 
 /// Statements with the values of their parameters.
 type Bound<'a> = (&'a Prepared, &'a [Datum]);
-
-/// A statement of a text, or one of a procedure that is called there.
-struct Part {
-    /// Which of the text.
-    statement: usize,
-    plan: Arc<Plan>,
-    parameters: Vec<Datum>,
-    steps: Steps,
-}
-
-/// Why statements are no such transaction, if one is a CALL, which must be: for its client.
-type Misfit = Option<SqlError>;
 
 /// What became of an attempt.
 enum Attempt {
@@ -69,7 +55,7 @@ impl Session {
         };
         let body = if is_block { &statements[1..statements.len() - 1] } else { statements };
         if statements.iter().any(|prepared| prepared.statement.as_of.is_some())
-            || !body.iter().any(|prepared| writes(&prepared.statement.kind))
+            || !body.iter().any(|prepared| prepared.statement.kind.writes())
         {
             return Ok(None);
         }
@@ -95,7 +81,7 @@ impl Session {
     /// Runs a statement that stands alone as operations; `None` if it has none. A CALL has some, or fails.
     pub(super) async fn one_shot_statement(&mut self, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Option<Outcome>> {
         let kind = &prepared.statement.kind;
-        if !writes(kind) || !self.may_operate() {
+        if !kind.writes() || !self.may_operate() {
             return Ok(None);
         }
         match self.operate(&[(prepared, parameters)]).await? {
@@ -133,7 +119,7 @@ impl Session {
             unfit => {
                 handle.rollback(false).await;
                 return Ok(match unfit {
-                    Ok(misfit) => Attempt::Unfit(misfit.err().flatten()),
+                    Ok(misfit) => Attempt::Unfit(misfit.err().flatten().filter(|_| is_call(statements))),
                     // It would not be told again: nobody cancels twice.
                     Err(error) if error.state() == SqlState::QueryCanceled => Attempt::Failed(error),
                     // What else is wrong with a statement it is told where it runs by itself.
@@ -149,7 +135,7 @@ impl Session {
             }
             Err(unmerged) => {
                 handle.rollback(false).await;
-                return Ok(Attempt::Unfit(is_call(statements).then(|| unmerged.error())));
+                return Ok(Attempt::Unfit(is_call(statements).then(|| unmerged.error(self.home.protocol()))));
             }
         };
         let outputs = match handle.operate(merged.operations).await? {
@@ -161,15 +147,12 @@ impl Session {
         };
         // It is committed: too late to be late.
         self.interrupt.disarm();
-        let mut returned: Vec<Vec<(usize, Output)>> = parts.iter().map(|_| Vec::new()).collect();
-        merged.places.into_iter().zip(outputs).for_each(|((part, step), output)| returned[part].push((step, output)));
+        let returned = returned(parts.len(), merged.places, outputs);
         let mut outcomes: Vec<Outcome> = statements.iter().map(|_| Outcome::Done("CALL".into())).collect();
-        for (Part { statement, plan, parameters, steps }, mut outputs) in parts.into_iter().zip(returned) {
+        for (Part { statement, plan, parameters, steps }, outputs) in parts.into_iter().zip(returned) {
             let kind = &statements[statement].0.statement.kind;
             // What the statements of a procedure show nobody sees.
             if !matches!(kind, StatementKind::Call { .. }) {
-                outputs.sort_by_key(|(step, _)| *step);
-                let outputs = outputs.into_iter().map(|(_, output)| output).collect();
                 let cx = Running { engine: &self.engine, handle: &handle, parameters: &parameters };
                 outcomes[statement] = outcome(kind, &plan, plan.operated(cx, steps, outputs)?);
             }
@@ -195,17 +178,9 @@ impl Session {
             let plan = self.plan(handle, prepared).await?;
             check_parameters(parameters, &plan.parameters)?;
             let cx = Running { engine: &self.engine, handle, parameters };
-            let Some(call) = plan.call() else {
-                let Ok(steps) = plan.operations(cx)? else { return Ok(Err(None)) };
-                parts.push(Part { statement, plan, parameters: parameters.to_vec(), steps });
-                continue;
-            };
-            let given = call.given(cx)?;
-            for (position, plan) in call.statements().enumerate() {
-                match plan.operations(Running { parameters: &given, ..cx })? {
-                    Ok(steps) => parts.push(Part { statement, plan: plan.clone(), parameters: given.clone(), steps }),
-                    Err(unfit) => return Ok(Err(is_call(statements).then(|| call.unfit(position, unfit)))),
-                }
+            match Part::of(statement, &plan, cx, self.home.protocol())? {
+                Ok(of_statement) => parts.extend(of_statement),
+                Err(misfit) => return Ok(Err(misfit)),
             }
         }
         Ok(Ok(parts))

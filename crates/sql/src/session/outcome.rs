@@ -1,8 +1,11 @@
 //! What the client is told of a statement.
 
-use super::copy::CopyIn;
-use crate::plan::{ResultColumn, RowStream};
+use super::copy_in::CopyIn;
+use crate::executor::{Effect, Plan, ResultColumn, RowStream};
+use crate::parser::StatementKind;
+use crate::storage::Row;
 use crate::types::SqlType;
+use futures::StreamExt;
 use std::sync::Arc;
 
 /// What a statement did.
@@ -41,4 +44,31 @@ pub struct Described {
     pub parameters: Vec<SqlType>,
     /// The columns of its rows; `None` if it returns none.
     pub columns: Option<Arc<[ResultColumn]>>,
+}
+
+/// Rows that are all there.
+pub fn buffered(rows: Vec<Row>) -> RowStream {
+    futures::stream::once(std::future::ready(Ok(rows))).boxed()
+}
+
+/// What the client is told of an effect.
+pub fn outcome(kind: &StatementKind, plan: &Plan, effect: Effect) -> Outcome {
+    let columns = plan.columns.clone();
+    match (effect, columns) {
+        (Effect::Rows(rows), columns) => {
+            let tag = if matches!(kind, StatementKind::Explain(_)) { Tag::Fixed("EXPLAIN".into()) } else { Tag::Counted("SELECT") };
+            Outcome::Rows { columns: columns.unwrap_or_default(), rows, tag }
+        }
+        (Effect::Written { count, returning }, columns) => {
+            let tag = match kind {
+                StatementKind::Insert(_) => format!("INSERT 0 {count}"),
+                StatementKind::Call { .. } => "CALL".into(),
+                kind => format!("{} {count}", kind.name()),
+            };
+            match columns {
+                Some(columns) => Outcome::Rows { columns, rows: buffered(returning), tag: Tag::Fixed(tag) },
+                None => Outcome::Done(tag),
+            }
+        }
+    }
 }

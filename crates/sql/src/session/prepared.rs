@@ -1,10 +1,11 @@
 //! Statements parsed and planned once, and a session's memory of them.
 
 use super::outcome::Described;
-use crate::error::{SqlError, SqlResult};
-use crate::parse::{self, Statement};
-use crate::plan::{Plan, TokensPlan};
-use crate::types::SqlType;
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::executor::Plan;
+use crate::parser::{self, Statement};
+use crate::quota::TokensPlan;
+use crate::types::{Datum, SqlType};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -82,6 +83,14 @@ impl Prepared {
     }
 }
 
+/// Refuses to run a statement whose parameters were not all given.
+pub fn check_parameters(given: &[Datum], wanted: &[SqlType]) -> SqlResult<()> {
+    if given.len() == wanted.len() {
+        return Ok(());
+    }
+    Err(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter ${}", given.len() + 1)))
+}
+
 /// The statements of one text.
 type Statements = Arc<[Arc<Prepared>]>;
 
@@ -101,7 +110,7 @@ impl Texts {
             *used = self.clock;
             return Ok(statements.clone());
         }
-        let statements: Statements = parse::parse(sql)?.into_iter().map(|statement| Prepared::new(statement, Vec::new())).collect();
+        let statements: Statements = parser::parse(sql)?.into_iter().map(|statement| Prepared::new(statement, Vec::new())).collect();
         if sql.len() <= TEXT_BYTES_MAX {
             while self.entries.len() >= TEXTS_MAX || self.bytes + sql.len() > TEXTS_BYTES_MAX {
                 let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used).map(|(text, _)| text.clone());

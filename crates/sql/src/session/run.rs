@@ -1,14 +1,15 @@
 //! Running a statement in whatever transaction the session is in.
 
-use super::autocommit::may_depend_on_rows;
-use super::prepared::Prepared;
-use super::transaction::TransactionHandle;
-use super::{Company, Described, Open, Outcome, Session, State, Tag};
-use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parse::StatementKind;
-use crate::plan::{Effect, Gathered, Plan, Planning, RowStream, Running};
-use crate::table::Row;
-use crate::types::{Datum, SqlType};
+use super::outcome::outcome;
+use super::prepared::{Prepared, check_parameters};
+use super::{Company, Described, Open, Outcome, Session, State};
+use crate::error::{SqlError, SqlResult};
+use crate::executor::{Effect, Gathered, Plan, RowStream, Running};
+use crate::parser::StatementKind;
+use crate::planner::{self, Planning};
+use crate::storage::Row;
+use crate::txn::TransactionHandle;
+use crate::types::Datum;
 use futures::StreamExt;
 use rhumb_commit::transaction::ReadMode;
 use std::sync::Arc;
@@ -133,13 +134,13 @@ impl Session {
             return prepared.check_told(&plan).map(|()| plan);
         }
         let cx = Planning { engine: &self.engine, facts: &self.facts, hints: &prepared.hints };
-        let mut made = Plan::make(cx, &mut active, &prepared.statement.kind).await;
+        let mut made = planner::plan(cx, &mut active, &prepared.statement.kind).await;
         if let Err(error) = &made
-            && error.state().code().starts_with("42")
+            && error.may_depend_on_tables()
             && active.catalog.may_be_stale()
         {
             active.catalog.invalidate();
-            made = Plan::make(cx, &mut active, &prepared.statement.kind).await;
+            made = planner::plan(cx, &mut active, &prepared.statement.kind).await;
         }
         let plan = Arc::new(made?);
         prepared.set_plan(Some(plan.clone()));
@@ -158,7 +159,7 @@ impl Session {
                 let plan = self.plan(handle, prepared).await?;
                 check_parameters(parameters, &plan.parameters)?;
                 let kind = &prepared.statement.kind;
-                if writes(kind) || matches!(kind, StatementKind::Query { for_update: true, .. }) {
+                if kind.writes() || kind.locks_rows() {
                     handle.lock().await?.txn.may_write();
                 }
                 let effect = plan.run(Running { engine: &self.engine, handle, parameters }).await?;
@@ -175,8 +176,8 @@ impl Session {
             return Err(error.with_hint("Write BEGIN AS OF SYSTEM TIME '…'."));
         }
         let (handle, mode) = self.transaction().await?;
-        let locks = matches!(kind, StatementKind::Query { for_update: true, .. });
-        if mode.is_read_only() && (locks || writes(kind)) {
+        let locks = kind.locks_rows();
+        if mode.is_read_only() && (locks || kind.writes()) {
             return Err(SqlError::read_only(kind.name()));
         }
         if locks && mode.is_optimistic() {
@@ -184,7 +185,7 @@ impl Session {
         }
         let (plan, effect) = match self.run_plan(&handle, prepared, parameters).await {
             // A transaction that would have ended in a conflict must not blame rows that it should never have met.
-            Err(error) if may_depend_on_rows(&error) && !mode.is_read_only() => {
+            Err(error) if error.may_depend_on_rows() && !mode.is_read_only() => {
                 return Err(handle.validate(self.facts.settings.commit_options()).await.err().unwrap_or(error));
             }
             result => result?,
@@ -238,45 +239,5 @@ impl Session {
     fn check_not_failed(&self, kind: &StatementKind) -> SqlResult<()> {
         let refused = matches!(self.state, State::Failed(_)) && !kind.ends_transaction();
         if refused { Err(SqlError::in_failed_transaction()) } else { Ok(()) }
-    }
-}
-
-/// Refuses to run a statement whose parameters were not all given.
-pub(super) fn check_parameters(given: &[Datum], wanted: &[SqlType]) -> SqlResult<()> {
-    if given.len() == wanted.len() {
-        return Ok(());
-    }
-    Err(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter ${}", given.len() + 1)))
-}
-
-/// Rows that are all there.
-pub(super) fn buffered(rows: Vec<Row>) -> RowStream {
-    futures::stream::once(std::future::ready(Ok(rows))).boxed()
-}
-
-/// True if the statement writes.
-pub(super) fn writes(kind: &StatementKind) -> bool {
-    !matches!(kind, StatementKind::Query { .. } | StatementKind::Explain(_))
-}
-
-/// What the client is told of an effect.
-pub(super) fn outcome(kind: &StatementKind, plan: &Plan, effect: Effect) -> Outcome {
-    let columns = plan.columns.clone();
-    match (effect, columns) {
-        (Effect::Rows(rows), columns) => {
-            let tag = if matches!(kind, StatementKind::Explain(_)) { Tag::Fixed("EXPLAIN".into()) } else { Tag::Counted("SELECT") };
-            Outcome::Rows { columns: columns.unwrap_or_default(), rows, tag }
-        }
-        (Effect::Written { count, returning }, columns) => {
-            let tag = match kind {
-                StatementKind::Insert(_) => format!("INSERT 0 {count}"),
-                StatementKind::Call { .. } => "CALL".into(),
-                kind => format!("{} {count}", kind.name()),
-            };
-            match columns {
-                Some(columns) => Outcome::Rows { columns, rows: buffered(returning), tag: Tag::Fixed(tag) },
-                None => Outcome::Done(tag),
-            }
-        }
     }
 }

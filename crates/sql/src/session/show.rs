@@ -1,11 +1,11 @@
 //! SHOW of a setting and SHOW REGIONS.
 
-use super::run::buffered;
+use super::outcome::buffered;
 use super::{Outcome, Session, State, Tag};
 use crate::error::SqlResult;
-use crate::plan::ResultColumn;
+use crate::executor::ResultColumn;
 use crate::quota;
-use crate::table::Row;
+use crate::storage::Row;
 use crate::types::{Datum, SqlType};
 use rhumb_commit::transaction::RegionStatus;
 use std::sync::Arc;

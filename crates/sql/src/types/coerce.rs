@@ -6,12 +6,11 @@
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::calendar::MICROS_PER_DAY;
 use crate::types::decimal::Written;
-use crate::types::parse::{fit_text, parse_text};
+use crate::types::parse::parse_text;
 use crate::types::plain::{Plain, Reduced, reduce};
-use crate::types::sql_type::UTC;
+use crate::types::stored::{date, datetime_out_of_range, fit_text, integer, numeric, timestamp};
 use crate::types::text::print_plain;
 use crate::types::{Datum, SqlType};
-use std::sync::Arc;
 
 /// The significant digits of a float that survive on its way into NUMERIC, as in PostgreSQL.
 const SINGLE_DIGITS: usize = 6;
@@ -68,26 +67,6 @@ fn assign(ty: &SqlType, plain: Plain) -> SqlResult<Datum> {
     })
 }
 
-/// A timestamp as `ty`, one of the two types of them, stores it.
-pub(super) fn timestamp(ty: &SqlType, at: i64) -> Datum {
-    Datum::TimestampMicrosecond(Some(at), (*ty == SqlType::TimestampTz).then(|| Arc::from(UTC)))
-}
-
-/// An integer as `ty`, one of the three types of them, stores it.
-pub(super) fn integer(ty: &SqlType, value: i128) -> Option<Datum> {
-    Some(match ty {
-        SqlType::Int2 => Datum::Int16(Some(value.try_into().ok()?)),
-        SqlType::Int4 => Datum::Int32(Some(value.try_into().ok()?)),
-        SqlType::Int8 => Datum::Int64(Some(value.try_into().ok()?)),
-        _ => return None,
-    })
-}
-
-/// A number of days as a `date`.
-pub(super) fn date(days: i64) -> SqlResult<Datum> {
-    i32::try_from(days).map(|days| Datum::Date32(Some(days))).map_err(|_| datetime_out_of_range(&SqlType::Date))
-}
-
 fn assign_integer(ty: &SqlType, plain: Plain) -> SqlResult<Datum> {
     let value = match plain {
         Plain::Integer(value) => Some(value),
@@ -139,12 +118,6 @@ fn assign_numeric(ty: &SqlType, plain: Plain) -> SqlResult<Datum> {
     }
 }
 
-/// A number as the NUMERIC `ty` stores it.
-pub(super) fn numeric(ty: &SqlType, written: &Written) -> SqlResult<Datum> {
-    let (precision, scale) = ty.decimal_shape();
-    Ok(Datum::Decimal128(Some(written.assign(ty)?), precision, scale))
-}
-
 fn mismatch(ty: &SqlType, plain: &Plain) -> SqlError {
     let message = format!("cannot store a value of type {} as {}", plain.name(), ty.name());
     SqlError::new(SqlState::DatatypeMismatch, message).with_hint("You will need to rewrite or cast the expression.")
@@ -154,14 +127,10 @@ fn foreign(ty: &SqlType) -> SqlError {
     SqlError::new(SqlState::DatatypeMismatch, format!("a value of this kind cannot be stored as {ty}"))
 }
 
-fn datetime_out_of_range(ty: &SqlType) -> SqlError {
-    let name = if *ty == SqlType::Date { "date" } else { "timestamp" };
-    SqlError::new(SqlState::DatetimeFieldOverflow, format!("{name} out of range"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     fn stored(ty: SqlType, value: Datum) -> Result<Datum, &'static str> {
         coerce(&ty, value).map_err(|error| error.state().code())

@@ -29,7 +29,9 @@ mod implicit;
 mod parse;
 mod plain;
 mod sql_type;
+mod stored;
 mod text;
+pub(crate) mod wire;
 
 pub use coerce::{cast, coerce};
 pub use implicit::converts;

@@ -2,8 +2,8 @@
 
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND, Unreadable, parse_date, parse_time, parse_timestamp};
-use crate::types::coerce::{date, integer, numeric, timestamp};
 use crate::types::decimal::Written;
+use crate::types::stored::{date, fit_text, integer, numeric, timestamp};
 use crate::types::{Datum, SqlType};
 
 /// The hexadecimal digits of a UUID.
@@ -45,26 +45,6 @@ pub fn parse_text(ty: &SqlType, text: &str) -> SqlResult<Datum> {
         }
         SqlType::Uuid => Datum::Utf8(Some(parse_uuid(trimmed).ok_or_else(invalid)?)),
     })
-}
-
-/// Text as a column of the character type `ty` stores it: not longer than declared, blanks at the end aside.
-pub(super) fn fit_text(ty: &SqlType, mut text: String) -> SqlResult<String> {
-    if text.contains('\0') {
-        let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
-        return Err(SqlError::new(SqlState::CharacterNotInRepertoire, message));
-    }
-    if let SqlType::Varchar(Some(length)) | SqlType::Char(length) = ty
-        && let Some((end, _)) = text.char_indices().nth(*length as usize)
-    {
-        if text[end..].contains(|c| c != ' ') {
-            return Err(SqlError::value_too_long(&ty.to_string()));
-        }
-        text.truncate(end);
-    }
-    if matches!(ty, SqlType::Char(_)) {
-        text.truncate(text.trim_end_matches(' ').len());
-    }
-    Ok(text)
 }
 
 /// Any prefix that only one of the words has.

@@ -63,6 +63,15 @@ pub enum SqlType {
 }
 
 impl SqlType {
+    /// The type without its length or digits, which are checked where a value is stored: that of a parameter that meets a column of this one.
+    pub fn unbounded(self) -> SqlType {
+        match self {
+            SqlType::Numeric(_) => SqlType::Numeric(None),
+            SqlType::Varchar(_) | SqlType::Char(_) => SqlType::Text,
+            other => other,
+        }
+    }
+
     /// The type of its values in Arrow.
     pub fn arrow(&self) -> DataType {
         match self {

@@ -5,7 +5,7 @@
 //! site alone: a long text that is run once need not fit into what the connection may keep.
 
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::table::Row;
+use crate::storage::Row;
 use crate::types::Datum;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

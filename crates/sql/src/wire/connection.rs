@@ -3,17 +3,20 @@
 //! Answers gather in a buffer that is sent when it is full and whenever the client waits for it: before the next message
 //! is awaited. What ends the connection is an [`Ending`]; what ends only a statement is a [`SqlError`](crate::error).
 
+mod extended;
+
 use super::budget::Budget;
 use super::frame::{FrameError, FrameReader};
 use super::request::Request;
-use super::value::{Format, put_field};
+use crate::context::Timeout;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::plan::{ResultColumn, RowStream};
-use crate::server::Stop;
-use crate::session::{Company, CopyIn, Outcome, Prepared, Session, Status, Tag, Timeout};
-use crate::table::Row;
-use crate::wire::extended::{Kept, Portal};
+use crate::executor::{ResultColumn, RowStream};
+use crate::session::{Company, CopyIn, Outcome, Prepared, Session, Status, Tag};
+use crate::storage::Row;
+use crate::types::wire::{Format, put_field};
+use crate::wire::stop::Stop;
 use bytes::BytesMut;
+use extended::{Kept, Portal};
 use pgwire::messages::PgWireBackendMessage as Answer;
 use pgwire::messages::copy::CopyInResponse;
 use pgwire::messages::data::{DataRow, FieldDescription, RowDescription};

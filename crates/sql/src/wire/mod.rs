@@ -7,8 +7,6 @@
 
 pub(crate) mod budget;
 pub(crate) mod connection;
-pub(crate) mod extended;
 pub mod frame;
-pub(crate) mod numeric;
 pub mod request;
-pub(crate) mod value;
+pub(crate) mod stop;

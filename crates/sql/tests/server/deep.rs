@@ -32,7 +32,7 @@ async fn deep_texts_are_run_or_refused() {
         .await
         .expect("created");
     for deep in DEEP {
-        let deepest = deep.deepest(|sql| rhumb_sql::parse::parse(sql).is_ok()).min(PLANNED_MAX);
+        let deepest = deep.deepest(|sql| rhumb_sql::parser::parse(sql).is_ok()).min(PLANNED_MAX);
         let client = server.connect().await;
         // Whether it is a statement that can be run at all depends on its kind; either way the server answers, and goes on.
         if let Err(error) = client.batch_execute(&deep.text(deepest)).await {

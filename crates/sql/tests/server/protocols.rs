@@ -1,8 +1,9 @@
 //! Databases of either protocol behind one server: each in its own key space, their names in one.
 
 use crate::support::{Server, code, strings};
-use rhumb_sql::catalog::{Protocol, hand_over, reclaim};
-use rhumb_sql::keyspaces::Gateways;
+use rhumb_sql::Gateways;
+use rhumb_sql::catalog::{hand_over, reclaim};
+use rhumb_sql::protocols::Protocol;
 use rhumb_sql::server::ServerOptions;
 use rhumb_sql::testing::LocalGateway;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! A server over a database in memory, on a port of its own.
 
-use rhumb_sql::keyspaces::Gateways;
+use rhumb_sql::Gateways;
 use rhumb_sql::server::{ServerOptions, serve};
 use rhumb_sql::testing::{LocalGateway, LocalQuotas};
 use std::net::SocketAddr;

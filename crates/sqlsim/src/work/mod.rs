@@ -8,13 +8,13 @@
 //! | `items.rs` | `items`, with a unique index, another, and one that comes and goes; large rows | keys are taken once |
 //! | `schema.rs` | `scratch`, which comes and goes; the index of `items` | of what was dropped nothing is left |
 //! | `audit.rs` | all | each index holds the rows of its table, in each snapshot |
-//! | `presence.rs` | | which rows there may be, by what was acknowledged |
+//!
+//! What there may be in the tables, by what was acknowledged, is kept in `ledger/`.
 
 pub mod audit;
 mod bank;
 pub mod counters;
 mod items;
-pub mod presence;
 mod registers;
 mod schema;
 pub mod setup;

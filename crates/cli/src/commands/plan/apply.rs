@@ -15,7 +15,7 @@ use crate::commands::{fail, runtime};
 use crate::http;
 use hyper::Method;
 use indicatif::{ProgressBar, ProgressStyle};
-use rhumb_node::http::placement::{Named, Shown};
+use rhumb_node::admin::placement::{Named, Shown};
 use rhumb_plan::Layout;
 use rhumb_plan::layout::course::{Course, Next, Standing};
 use rhumb_plan::layout::{Role, RoleChange};

@@ -5,7 +5,7 @@ use super::Failure;
 use super::inputs::usage;
 use crate::http::{self, Answer};
 use rhumb_core::{RttMatrix, Span};
-use rhumb_node::http::placement::{Named, NamedCoordinators, Shown};
+use rhumb_node::admin::placement::{Named, NamedCoordinators, Shown};
 use rhumb_plan::layout::{Coordinators, Layout};
 use rhumb_plan::{Client, Matrix};
 use serde_json::Value;

@@ -9,7 +9,7 @@ mod cutting;
 mod pricing;
 
 use super::incumbent::{better, incumbent};
-use super::intersection::Pairs;
+use super::intersection::group_of_pairs;
 use super::leader::Leader;
 use super::order_statistic::OrderStatistic;
 use super::relaxation::Relaxation;
@@ -76,7 +76,7 @@ impl<'p, F: FnMut(&Progress) -> bool> Search<'p, F> {
                 let mut paired: Vec<usize> = alone.into_iter().filter(|place| !majorities.contains(place)).collect();
                 paired.extend(duals.groups.len()..duals.groups.len() + majorities.len());
                 groups.push(paired);
-                let pairs = majorities.iter().map(|&place| Pairs::group(&relaxation, place, &weights));
+                let pairs = majorities.iter().map(|&place| group_of_pairs(&relaxation, place, &weights));
                 duals.groups.extend(pairs);
             }
         }

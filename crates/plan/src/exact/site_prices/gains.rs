@@ -1,6 +1,6 @@
 //! What a site gains at targets, and how that changes with them.
 
-use super::groups::{Block, LANES};
+use super::lanes::{Block, LANES};
 
 /// What the gains of a group are computed from, at a node.
 #[derive(Default)]

@@ -1,12 +1,7 @@
 //! What prices are found for: order statistics of one kind, with the lengths that they are of.
 
-use crate::exact::intersection::Pairs;
-
-/// How many numbers are worked on in step.
-pub(in crate::exact) const LANES: usize = 8;
-
-/// One number per order statistic, in blocks; those beyond the last are zero.
-pub(in crate::exact) type Block = [f32; LANES];
+use super::lanes::{Block, LANES};
+use super::pairs::Pairs;
 
 /// What the order statistics of a group are of.
 pub(in crate::exact) enum Kind {

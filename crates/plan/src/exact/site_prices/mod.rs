@@ -29,12 +29,17 @@
 
 mod gains;
 mod groups;
+mod lanes;
+mod pairs;
 
 use super::relaxation::Relaxation;
 use crate::problem::Problem;
 use gains::{Levels, descend, gain_of};
 use groups::shortest;
-pub(super) use groups::{Block, Group, Kind, LANES};
+pub(super) use groups::{Group, Kind};
+use lanes::Block;
+pub(super) use lanes::LANES;
+pub(super) use pairs::Pairs;
 
 /// Half a unit in the last place of a 32-bit float: the relative error of one operation.
 const ROUNDING: f64 = 6e-8;

@@ -1,0 +1,413 @@
+//! Interactive transactions of clients in this process, over the actor of any protocol that runs them: what SQL sees of it.
+//!
+//! Writes are buffered here and laid over what is read; nothing is sent for them before the commit.
+//!
+//! A transaction may depend on rows that an earlier one read (a cached table descriptor, say). Where votes validate what was read
+//! these go along with what it asks next. Where locks keep it, it reads them too, along with the next rows by key if there are
+//! such, and before anything else if not.
+
+use crate::gateway::reach::{Here, Reach};
+use crate::runtime::{Handle, Hosted, Rejected};
+use crate::status::Status;
+use async_trait::async_trait;
+use futures::future::{Either, select};
+use rhumb_commit::buffer::WriteBuffer;
+use rhumb_commit::interactive::{Answer, Interactive, Request};
+use rhumb_commit::placement::Regions;
+use rhumb_commit::transaction::{self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of};
+use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
+use rhumb_replicated_commit::{Admin, Site, Status as ActorStatus};
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::pin;
+use std::sync::Arc;
+
+/// The most rows that one scan of replicas asks for; a longer scan takes more rounds.
+const SCAN_PAGE: usize = 8_192;
+/// Rows that a page of a scan asks for at the least, if it is not the first: a scan that needs another one passes rows that were deleted,
+/// and each page is a trip.
+const SCAN_AGAIN_MIN: usize = 64;
+/// Bytes that a transaction may write.
+const WRITES_BYTES_MAX: usize = 12 << 20;
+/// Bytes of the keys that are asked for at once; a single key may have more.
+const KEYS_BYTES_MAX: usize = 1 << 20;
+
+/// An actor of interactive transactions.
+pub trait Serves: Hosted + Interactive<Asked: Send, Told: Send> {
+    /// True if commits validate versions that were read elsewhere. Else they have to be read.
+    const VALIDATES: bool;
+
+    /// Counts a transaction by what its client was told of its end.
+    fn count(status: &Status, options: CommitOptions, outcome: Result<Committed, &TxnError>, wrote: bool);
+}
+
+impl Serves for Site {
+    const VALIDATES: bool = true;
+
+    fn count(status: &Status, options: CommitOptions, outcome: Result<Committed, &TxnError>, wrote: bool) {
+        if let Ok(committed) = outcome
+            && wrote
+        {
+            status.commits().count(options.two_rounds, committed.trips);
+        }
+    }
+}
+
+/// The gateway of a site.
+pub struct Gateway<A: Serves = Site, R: Reach<A> = Here<A>> {
+    reach: R,
+    actor: PhantomData<fn() -> A>,
+}
+
+impl<A: Serves> Gateway<A> {
+    /// The gateway of the site behind `handle`.
+    pub fn new(handle: Handle<A>, status: Arc<Status>) -> Gateway<A> {
+        Gateway::over(Here::new(handle, status))
+    }
+}
+
+impl<A: Serves, R: Reach<A>> Gateway<A, R> {
+    /// The gateway of the site that is reached so.
+    pub fn over(reach: R) -> Gateway<A, R> {
+        Gateway { reach, actor: PhantomData }
+    }
+
+    /// How the site is reached.
+    pub(crate) fn reach(&self) -> &R {
+        &self.reach
+    }
+}
+
+impl Gateway {
+    /// What the actor says of itself.
+    pub(crate) async fn actor_status(&self) -> Result<ActorStatus, TxnError> {
+        match ask(&self.reach, Request::Admin(Admin::Status)).await? {
+            Answer::Admin(status) => {
+                self.status().saw_placement(&status.placement);
+                Ok(status)
+            }
+            other => unexpected(&other),
+        }
+    }
+
+    /// Has changes of the placement that are in doubt settled without regions that are `lost`.
+    pub(crate) async fn settle_without(&self, lost: Regions) -> Result<(), TxnError> {
+        match ask(&self.reach, Request::Admin(Admin::Settle { lost })).await? {
+            Answer::Done => Ok(()),
+            other => unexpected(&other),
+        }
+    }
+
+    pub(crate) fn status(&self) -> &Status {
+        self.reach.site()
+    }
+}
+
+#[async_trait]
+impl<A: Serves, R: Reach<A>> transaction::Gateway for Gateway<A, R> {
+    async fn begin(&self, mode: ReadMode) -> Result<Box<dyn transaction::Transaction>, TxnError> {
+        let answer = ask(&self.reach, Request::Begin { mode }).await;
+        match answer.inspect_err(|error| count::<A>(&self.reach, CommitOptions::default(), Err(error), false))? {
+            Answer::Began { txn } => Ok(Box::new(Transaction {
+                reach: self.reach.clone(),
+                actor: PhantomData,
+                txn,
+                mode,
+                buffer: WriteBuffer::default(),
+                expected: Vec::new(),
+                asked: 0,
+                trips: 0,
+                options: CommitOptions::default(),
+                longest_wait: None,
+                over: false,
+            })),
+            other => unexpected(&other),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_time(self.reach.now())
+    }
+
+    fn regions(&self) -> Vec<RegionStatus> {
+        self.reach.regions()
+    }
+}
+
+/// A transaction of a site's gateway.
+struct Transaction<A: Serves, R: Reach<A>> {
+    reach: R,
+    actor: PhantomData<fn() -> A>,
+    txn: TxnId,
+    mode: ReadMode,
+    buffer: WriteBuffer,
+    /// Versions that it depends on besides what it read.
+    expected: Vec<(Key, Timestamp)>,
+    /// How many of these went along with a read already.
+    asked: usize,
+    trips: u32,
+    options: CommitOptions,
+    /// How long a read may take.
+    longest_wait: Option<Span>,
+    over: bool,
+}
+
+/// Asks the actor; a failure speaks of sites by their names.
+pub(crate) async fn ask<A: Serves>(reach: &impl Reach<A>, request: Request<A::Asked>) -> Result<Answer<A::Told>, TxnError> {
+    match reach.ask(request).await {
+        Ok(Answer::Failed(error)) => Err(reach.told(error)),
+        Ok(answer) => Ok(answer),
+        Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string())),
+    }
+}
+
+/// Counts a transaction, where that is done.
+fn count<A: Serves>(reach: &impl Reach<A>, options: CommitOptions, outcome: Result<Committed, &TxnError>, wrote: bool) {
+    if let Some(status) = reach.status() {
+        A::count(status, options, outcome, wrote);
+    }
+}
+
+pub(crate) fn unexpected(answer: &impl fmt::Debug) -> ! {
+    unreachable!("the actor answered something else than was asked: {answer:?}")
+}
+
+impl<A: Serves, R: Reach<A>> Transaction<A, R> {
+    /// What is expected and did not go along with a read yet; of Replicated Commit only a snapshot has it read, others have it
+    /// validated.
+    fn expect_now(&mut self) -> Vec<(Key, Timestamp)> {
+        let fresh = self.expected[self.asked..].to_vec();
+        self.asked = self.expected.len();
+        fresh
+    }
+
+    /// Rows by key: of the first keys only, if they have more than [`READ_BYTES_MAX`]. What the transaction expects goes along.
+    async fn read(&mut self, mut keys: Vec<Key>) -> Result<Vec<Row>, TxnError> {
+        let fresh = self.expect_now();
+        let expect = if A::VALIDATES { fresh.clone() } else { Vec::new() };
+        if !A::VALIDATES {
+            let wanted = std::mem::replace(&mut keys, fresh.iter().map(|(key, _)| key.clone()).collect());
+            keys.extend(wanted.into_iter().filter(|key| !fresh.iter().any(|(fresh, _)| fresh == key)));
+        }
+        let (mut rows, mut rest) = (Vec::with_capacity(keys.len()), keys.as_slice());
+        let mut bytes = 0;
+        loop {
+            let page = rest[..keys_of_a_page(rest)].to_vec();
+            let request = Request::Get { txn: self.txn, mode: self.mode, keys: page, expect: expect.clone() };
+            let Answer::Rows { rows: found, trips, .. } = self.ask(request).await? else { unreachable!("rows were asked for") };
+            self.trips = trips;
+            rest = &rest[found.len()..];
+            bytes += found.iter().map(Row::bytes).sum::<usize>();
+            rows.extend(found);
+            if rest.is_empty() || bytes >= READ_BYTES_MAX {
+                break;
+            }
+        }
+        let holds = |(key, version): &(Key, Timestamp)| rows.iter().any(|row| row.key == *key && row.version == *version);
+        if !A::VALIDATES && !fresh.iter().all(holds) {
+            let error = TxnError::Conflict("what the transaction depends on has changed since".into());
+            count::<A>(&self.reach, self.options, Err(&error), false);
+            return Err(error);
+        }
+        Ok(rows)
+    }
+
+    /// Reads what is expected and was not read yet, where nothing else would find out whether it holds.
+    async fn read_expected(&mut self) -> Result<(), TxnError> {
+        if !A::VALIDATES && self.asked < self.expected.len() {
+            self.read(Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks the actor for rows; a transaction that cannot go on is counted.
+    async fn ask(&self, request: Request<A::Asked>) -> Result<Answer<A::Told>, TxnError> {
+        let asked = ask(&self.reach, request);
+        let answer = match self.longest_wait {
+            Some(longest) if !matches!(self.mode, ReadMode::Stale(_)) => match select(pin!(asked), pin!(self.reach.sleep(longest))).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right(_) => Err(TxnError::LockTimeout(format!("the read was not answered within {longest}"))),
+            },
+            _ => asked.await,
+        };
+        answer.inspect_err(|error| count::<A>(&self.reach, self.options, Err(error), false))
+    }
+
+    fn check_writable(&self) -> Result<(), TxnError> {
+        if self.mode.is_read_only() {
+            return Err(TxnError::Invalid("cannot write in a read-only transaction".into()));
+        }
+        if self.buffer.bytes() > WRITES_BYTES_MAX {
+            let message = format!("the transaction writes more than {WRITES_BYTES_MAX} bytes: split it into several");
+            return Err(TxnError::TooLarge(message));
+        }
+        Ok(())
+    }
+
+    /// One page of a scan: the rows of `range` up to where the replicas' answers reach, and the rest of the range.
+    async fn scan_page(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<(Vec<Row>, Option<KeyRange>), TxnError> {
+        self.read_expected().await?;
+        let limit = limit.min(SCAN_PAGE) as u32;
+        let expect = self.expect_now();
+        let request = Request::Scan { txn: self.txn, mode: self.mode, range: range.clone(), limit, reverse, expect };
+        match self.ask(request).await? {
+            Answer::Rows { rows, covered: Some(covered), more, trips } => {
+                self.trips = trips;
+                let rest =
+                    if reverse { KeyRange::new(range.start, covered.start.clone()) } else { KeyRange::new(covered.end.clone(), range.end) };
+                let rows = self.buffer.overlay(rows, &covered, reverse);
+                Ok((rows, (more && !rest.is_empty()).then_some(rest)))
+            }
+            other => unexpected(&other),
+        }
+    }
+}
+
+#[async_trait]
+impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
+    async fn get_some(&mut self, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
+        let wanted = self.buffer.unwritten(keys);
+        let found = if wanted.is_empty() { Vec::new() } else { self.read(wanted).await? };
+        Ok(self.buffer.rows(keys, found))
+    }
+
+    async fn scan(&mut self, range: KeyRange, limit: usize, reverse: bool) -> Result<Scanned, TxnError> {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut rest = (!range.is_empty()).then(|| range.clone());
+        let (mut least, mut bytes) = (0, 0);
+        while rows.len() < limit
+            && bytes < READ_BYTES_MAX
+            && let Some(range) = rest.take()
+        {
+            // Rows that this transaction deleted, or that were deleted and not yet collected, count for the replicas.
+            let wanted = (limit - rows.len()).saturating_add(self.buffer.len().min(SCAN_PAGE)).max(least);
+            let (page, further) = self.scan_page(range, wanted, reverse).await?;
+            least = least_of_next(least, page.is_empty());
+            bytes += page.iter().map(Row::bytes).sum::<usize>();
+            rows.extend(page);
+            rest = further;
+        }
+        if rows.len() > limit {
+            rows.truncate(limit);
+            rest = rows.last().map_or(Some(range.clone()), |last| rest_of(range, &last.key, reverse));
+        }
+        Ok(Scanned { rows, rest })
+    }
+
+    fn expect(&mut self, key: Key, version: Timestamp) {
+        if !self.expected.contains(&(key.clone(), version)) {
+            self.expected.push((key, version));
+        }
+    }
+
+    fn bound_waits(&mut self, longest: Option<Span>) {
+        self.longest_wait = longest;
+    }
+
+    fn put(&mut self, key: Key, value: Value) -> Result<(), TxnError> {
+        self.buffer.write(key, Some(value));
+        self.check_writable()
+    }
+
+    fn delete(&mut self, key: Key) -> Result<(), TxnError> {
+        self.buffer.write(key, None);
+        self.check_writable()
+    }
+
+    fn forget_writes(&mut self) {
+        self.buffer = WriteBuffer::default();
+    }
+
+    fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError> {
+        if mode != self.mode && (mode.is_read_only() || self.mode.is_read_only()) {
+            return Err(TxnError::Invalid("a transaction begun read-only stays so, and no other becomes so".into()));
+        }
+        self.mode = mode;
+        Ok(())
+    }
+
+    fn set_commit(&mut self, options: CommitOptions) {
+        self.options = options;
+    }
+
+    fn mode(&self) -> ReadMode {
+        self.mode
+    }
+
+    fn is_of_one_moment(&self) -> bool {
+        A::VALIDATES && self.mode.is_read_only()
+    }
+
+    fn trips(&self) -> u32 {
+        self.trips
+    }
+
+    async fn commit(mut self: Box<Self>) -> Result<Committed, TxnError> {
+        self.read_expected().await?;
+        let writes = std::mem::take(&mut self.buffer).into_writes();
+        let expect = if A::VALIDATES { std::mem::take(&mut self.expected) } else { Vec::new() };
+        let read_only = writes.is_empty();
+        self.over = true;
+        let request = Request::Commit { txn: self.txn, writes, expect, options: self.options };
+        let outcome = match self.reach.ask(request).await {
+            Ok(Answer::Committed(committed)) => Ok(committed),
+            Ok(Answer::Failed(error)) => Err(self.reach.told(error)),
+            Ok(other) => unexpected(&other),
+            Err(Rejected::Stopped) if !read_only => Err(TxnError::Unknown("the site stopped before it could tell".into())),
+            Err(rejected) => {
+                self.over = false;
+                Err(TxnError::Unavailable(rejected.to_string()))
+            }
+        };
+        count::<A>(&self.reach, self.options, outcome.as_ref().copied(), !read_only);
+        outcome
+    }
+
+    async fn rollback(mut self: Box<Self>) {
+        self.over = true;
+        // A site that cannot hear it is stopping, and its transactions end with it.
+        let _ = self.reach.tell(Request::Rollback { txn: self.txn });
+    }
+}
+
+impl<A: Serves, R: Reach<A>> Drop for Transaction<A, R> {
+    fn drop(&mut self) {
+        if !self.over {
+            let _ = self.reach.tell(Request::Rollback { txn: self.txn });
+        }
+    }
+}
+
+/// How many of the first of `keys` are asked for at once: one at least, if there is any.
+fn keys_of_a_page(keys: &[Key]) -> usize {
+    let mut bytes = 0;
+    let fitting = keys.iter().take_while(|key| {
+        bytes += key.0.len();
+        bytes <= KEYS_BYTES_MAX
+    });
+    fitting.count().max(1).min(keys.len())
+}
+
+/// How many rows the next page of a scan asks for at the least: twice as many as the last, if that found only rows that were deleted.
+fn least_of_next(least: usize, found_none: bool) -> usize {
+    let least = if found_none { least * 2 } else { least };
+    least.clamp(SCAN_AGAIN_MIN, SCAN_PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_that_finds_only_deleted_rows_passes_more_of_them_with_each_page() {
+        let mut least = 0;
+        let pages: Vec<usize> = std::iter::repeat_with(|| {
+            least = least_of_next(least, true);
+            least
+        })
+        .take(9)
+        .collect();
+        assert_eq!(pages, [64, 128, 256, 512, 1_024, 2_048, 4_096, SCAN_PAGE, SCAN_PAGE]);
+        assert_eq!(least_of_next(256, false), 256, "there may be more of them behind the rows that it found");
+    }
+}

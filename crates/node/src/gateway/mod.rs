@@ -1,0 +1,13 @@
+//! What clients in this process see of the services: SQL, the Redis protocol and HTTP are in front of it.
+//!
+//! [`interactive`] has the transactions of protocols that go on with their client (Replicated Commit, and [`quad`] with its quorums),
+//! [`catenae`] those of epochs; both reach their actor through [`reach`], in this process or in the simulator. [`quotas`] and
+//! [`placements`] are what their names say, and [`vitals`] asks every actor how it is.
+
+pub mod catenae;
+pub mod interactive;
+pub mod placements;
+pub mod quad;
+pub mod quotas;
+pub mod reach;
+pub mod vitals;

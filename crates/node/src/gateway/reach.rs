@@ -1,0 +1,112 @@
+//! How a gateway of transactions reaches its actor, and what it learns of the site around it.
+//!
+//! The gateways ([`client`](crate::gateway::interactive), [`catenae`](crate::gateway::catenae)) are generic over that: a site of the node is [`Here`]; the
+//! simulator has sites in virtual time.
+
+use crate::runtime::{Handle, Rejected};
+use crate::status::Status;
+use rhumb_commit::transaction::{RegionStatus, TxnError};
+use rhumb_core::{Actor, RegionId, SiteId, Span, Time};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A site as the gateway in front of its actor sees it. Cheap to clone.
+pub trait Reach<A: Actor>: Clone + Send + Sync + 'static {
+    /// Asks the actor, and waits for the answer. Dropped before that, the request is carried out all the same.
+    fn ask(&self, request: A::Request) -> impl Future<Output = Result<A::Answer, Rejected>> + Send;
+
+    /// Asks without waiting for an answer.
+    fn tell(&self, request: A::Request) -> Result<(), Rejected>;
+
+    /// What the site's clock shows.
+    fn now(&self) -> Time;
+
+    /// Waits for so long.
+    fn sleep(&self, span: Span) -> impl Future<Output = ()> + Send;
+
+    /// All regions, in the order of the cluster.
+    fn regions(&self) -> Vec<RegionStatus>;
+
+    /// The name of a region.
+    fn region_name(&self, region: RegionId) -> String;
+
+    /// An error that the actor has answered, with the names of sites.
+    fn told(&self, error: TxnError) -> TxnError {
+        error
+    }
+
+    /// The names of all sites.
+    fn site_names(&self) -> BTreeMap<SiteId, String>;
+
+    /// Where it is counted what becomes of transactions, if it is.
+    fn status(&self) -> Option<&Status> {
+        None
+    }
+}
+
+/// The site of this process.
+pub struct Here<A: Actor> {
+    handle: Handle<A>,
+    status: Arc<Status>,
+}
+
+impl<A: Actor> Here<A> {
+    /// The site whose actor is behind `handle`.
+    pub fn new(handle: Handle<A>, status: Arc<Status>) -> Here<A> {
+        Here { handle, status }
+    }
+
+    /// What is known of the site.
+    pub(crate) fn site(&self) -> &Status {
+        &self.status
+    }
+}
+
+impl<A: Actor> Clone for Here<A> {
+    fn clone(&self) -> Here<A> {
+        Here { handle: self.handle.clone(), status: Arc::clone(&self.status) }
+    }
+}
+
+impl<A> Reach<A> for Here<A>
+where
+    A: Actor<Request: Send, Answer: Send> + 'static,
+    Handle<A>: Send + Sync,
+{
+    async fn ask(&self, request: A::Request) -> Result<A::Answer, Rejected> {
+        self.handle.ask(request).await
+    }
+
+    fn tell(&self, request: A::Request) -> Result<(), Rejected> {
+        self.handle.tell(request)
+    }
+
+    fn now(&self) -> Time {
+        self.status.now()
+    }
+
+    async fn sleep(&self, span: Span) {
+        tokio::time::sleep(Duration::from_micros(span.as_micros())).await;
+    }
+
+    fn regions(&self) -> Vec<RegionStatus> {
+        self.status.regions()
+    }
+
+    fn region_name(&self, region: RegionId) -> String {
+        self.status.setup().topology.name(region).to_owned()
+    }
+
+    fn told(&self, error: TxnError) -> TxnError {
+        self.status.told(error)
+    }
+
+    fn site_names(&self) -> BTreeMap<SiteId, String> {
+        self.status.names()
+    }
+
+    fn status(&self) -> Option<&Status> {
+        Some(&self.status)
+    }
+}

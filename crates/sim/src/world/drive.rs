@@ -1,0 +1,364 @@
+//! The driver's loop in virtual time: what each event does, and how an actor's effects are carried out.
+
+use super::World;
+use crate::client::{ClientEvent, Next, Reply};
+use crate::disk::Waiting;
+use crate::error::SimError;
+use crate::fault::Fault;
+use crate::network::TOO_LARGE;
+use crate::planted::Planted;
+use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, MESSAGE_BYTES_MAX, RequestId, Token};
+use rhumb_core::record::encoded_bytes;
+use rhumb_core::{SiteId, Span, Time, work};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Versions removed per call of the store's collection, which the driver repeats until all is collected.
+const COLLECT_STEP: usize = 1_000;
+
+/// Syncs that failed are counted under this name.
+pub(crate) const SYNC_FAILED: &str = "disk.sync_failed";
+
+/// What is scheduled.
+pub(crate) enum Event<A: Actor> {
+    /// A message reaches a site, whichever life that is in.
+    Arrival { from: SiteId, to: SiteId, sent: Time, body: Body<A::Note, A::Promise> },
+    /// An input to one life of a site: a timer, an answer of the store.
+    Input { site: SiteId, life: u64, input: Input<A> },
+    /// A site steps with the first input that waits.
+    Turn { site: SiteId, life: u64 },
+    /// A sync of a site's disk ends.
+    Synced { site: SiteId, life: u64 },
+    /// A site compares its clock with those of the others.
+    ComparesClocks { site: SiteId, process: u64 },
+    /// A site that stood still goes on.
+    StallOver(SiteId),
+    /// A client is told something.
+    Client { client: usize, event: ClientEvent<A::Answer> },
+    /// A request to a site that was down is refused.
+    Refused(RequestId),
+    /// A fault strikes, unless the world has been healed since it was scheduled.
+    Fault { healings: u64, fault: Fault },
+}
+
+impl<A: Actor> World<A> {
+    pub(crate) fn happen(&mut self, event: Event<A>) {
+        match event {
+            Event::Arrival { from, to, sent, body } => self.arrive(from, to, sent, body),
+            Event::Input { site, life, input } => {
+                if self.is_alive(site, life) {
+                    self.input(site, input);
+                }
+            }
+            Event::Turn { site, life } => {
+                if self.is_alive(site, life) {
+                    self.turn(site);
+                }
+            }
+            Event::Synced { site, life } => {
+                if self.is_alive(site, life) {
+                    self.synced(site);
+                }
+            }
+            Event::ComparesClocks { site, process } => self.compare_clocks(site, process),
+            Event::StallOver(site) => self.go_on(site),
+            Event::Client { client, event } => self.tell_client(client, event),
+            Event::Refused(id) => self.lose_request(id),
+            Event::Fault { healings, fault } => {
+                if healings == self.healings {
+                    self.strike(&fault);
+                }
+            }
+        }
+    }
+
+    fn is_alive(&self, site: SiteId, life: u64) -> bool {
+        self.is_up(site) && self.lives(site) == life
+    }
+
+    /// Begins a life of `site`.
+    pub(crate) fn begin_life(&mut self, site: SiteId) {
+        let life = self.site(site).lives + 1;
+        let actor = (self.factory)(site, life);
+        self.site_mut(site).start(actor);
+        self.trace.line(self.now, format_args!("{site} starts life {life}"));
+        self.input(site, Input::Start);
+    }
+
+    fn arrive(&mut self, from: SiteId, to: SiteId, sent: Time, body: Body<A::Note, A::Promise>) {
+        if self.is_up(to) && !self.is_introduced(from, to) {
+            self.trace.line(self.now, format_args!("{to} does not know {from}: {body}"));
+        } else if self.is_up(to) && from != to && !self.admits(to, sent) {
+            *self.probes.entry("clock.refused").or_default() += 1;
+            self.trace.line(self.now, format_args!("{to} refuses what {from} sent at {sent} by its clock: {body}"));
+        } else if self.is_up(to) {
+            self.input(to, Input::Message { from, body });
+        } else {
+            self.trace.line(self.now, format_args!("{to} is down ← {from} {body}"));
+        }
+    }
+
+    /// True if `to` takes what `from` sends: their processes have met, or meet now.
+    fn is_introduced(&mut self, from: SiteId, to: SiteId) -> bool {
+        self.have_met(from, to) || (self.site(from).is_running() && self.meet(from, to))
+    }
+
+    /// Lets `input` wait for its step at `site`, which is up.
+    pub(crate) fn input(&mut self, site: SiteId, input: Input<A>) {
+        let life = self.site_mut(site).life.as_mut().expect("only a site that is up is given inputs");
+        life.inbox.push_back(input);
+        self.schedule_turn(site);
+    }
+
+    fn schedule_turn(&mut self, site: SiteId) {
+        let (now, local) = (self.now, self.config.local);
+        let state = self.site_mut(site);
+        let (lives, stalled_until) = (state.lives, state.stalled_until);
+        let [step, request, remote] = [Span::ZERO, local.request, local.remote].map(|more| state.work(local.step + more));
+        let Some(life) = &mut state.life else { return };
+        if life.turn.is_none()
+            && let Some(first) = life.inbox.front()
+        {
+            let work = match first {
+                Input::Client { .. } => request,
+                Input::Message { from, .. } if *from != site => remote,
+                _ => step,
+            };
+            let turn = (now.max(life.busy_until) + work).max(stalled_until);
+            life.turn = Some(turn);
+            self.schedule.push(turn, Event::Turn { site, life: lives });
+        }
+    }
+
+    fn turn(&mut self, site: SiteId) {
+        let now = self.now;
+        let state = self.site_mut(site);
+        let clock = state.clock.read(now);
+        let stalled_until = state.stalled_until;
+        let Some(life) = &mut state.life else { return };
+        if life.turn != Some(now) {
+            return;
+        }
+        life.turn = None;
+        if now < stalled_until {
+            return self.schedule_turn(site);
+        }
+        let input = life.inbox.pop_front().expect("a turn is scheduled only for an input that waits");
+        self.begin_step(site, &input);
+        let effects = Effects::new(self.trace.is_on());
+        let mut effects = if self.agreements.is_some() { effects.recording() } else { effects };
+        let Some(life) = &mut self.site_mut(site).life else { return };
+        let step = AssertUnwindSafe(|| life.actor.step(clock, input, &mut effects));
+        let (stepped, units) = work::measure(|| catch_unwind(step));
+        self.charge_units(site, units);
+        match stepped {
+            Ok(()) => {
+                self.compare(site, effects.take_agreed());
+                self.carry_out(site, effects.take());
+            }
+            Err(panic) => self.fail(SimError::Panicked { at: now, site, message: panic_message(&*panic) }),
+        }
+        self.end_step(site);
+        self.begin_sync(site);
+        self.schedule_turn(site);
+    }
+
+    /// Carries out a step's effects in order; only some of them if a crash in the middle is due.
+    fn carry_out(&mut self, site: SiteId, mut effects: Vec<Effect<A>>) {
+        let armed = self.site(site).life.as_ref().and_then(|life| life.crash_mid_step);
+        // Lines for the trace do not count: a traced run must crash where an untraced one does.
+        let counted = effects.iter().filter(|effect| !matches!(effect, Effect::Trace(_))).count() as u64;
+        let crash = armed.filter(|_| counted >= 2);
+        if crash.is_some() {
+            let mut left = self.rng.between(1, counted - 1);
+            effects.retain(|effect| {
+                let kept = left > 0;
+                left -= u64::from(kept && !matches!(effect, Effect::Trace(_)));
+                kept
+            });
+        }
+        for effect in effects {
+            self.carry_out_one(site, effect);
+            if !self.is_up(site) {
+                return;
+            }
+        }
+        if let Some(down) = crash {
+            self.crash(site, down);
+        }
+    }
+
+    fn carry_out_one(&mut self, site: SiteId, effect: Effect<A>) {
+        match effect {
+            Effect::Send { to, note } => self.send(site, to, Body::Note(note)),
+            Effect::SetTimer { timer, after } => {
+                let due = self.now + self.site(site).clock.true_span(after);
+                self.schedule_input(site, due, Input::Timer(timer));
+            }
+            Effect::Load { .. } if self.site(site).is_damaged => self.refuse(site, "a block of its disk cannot be read"),
+            Effect::Load { token, load } => {
+                let loaded = self.site(site).store.load(&load).expect("memory does not fail");
+                self.charge_loaded(site, &loaded);
+                self.schedule_input(site, self.now + self.config.local.load, Input::Loaded { token, loaded });
+            }
+            Effect::Persist { batch, token, then } => self.persist(site, &batch, token, then),
+            Effect::Answer { id, answer } => self.answer(site, id, answer),
+            Effect::Collect(collect) => self.collect(site, collect),
+            Effect::Count(event) => *self.probes.entry(event).or_default() += 1,
+            Effect::Trace(line) => self.trace.line(self.now, format_args!("{site} · {line}")),
+        }
+    }
+
+    fn schedule_input(&mut self, site: SiteId, at: Time, input: Input<A>) {
+        let life = self.site(site).lives;
+        self.schedule.push(at, Event::Input { site, life, input });
+    }
+
+    fn send(&mut self, from: SiteId, to: SiteId, body: Body<A::Note, A::Promise>) {
+        assert!(self.config.topology.has(to), "{from} sends to {to}, which the cluster does not have: {body}");
+        // What a site tells itself crosses no network.
+        let bytes = if from == to { 0 } else { encoded_bytes(&body) };
+        if bytes > MESSAGE_BYTES_MAX {
+            *self.probes.entry(TOO_LARGE).or_default() += 1;
+            return self
+                .trace
+                .line(self.now, format_args!("{from} → {to} lost: {bytes} bytes, of which a frame holds {MESSAGE_BYTES_MAX}"));
+        }
+        let fate = self.network.fate(self.now, from, to);
+        let sent = self.clock(from);
+        if let Some(again) = fate.again {
+            self.schedule.push(again, Event::Arrival { from, to, sent, body: body.clone() });
+        }
+        match fate.arrives {
+            Some(at) => self.schedule.push(at, Event::Arrival { from, to, sent, body }),
+            None => self.trace.line(self.now, format_args!("{from} → {to} lost: {body}")),
+        }
+    }
+
+    fn persist(&mut self, site: SiteId, batch: &Batch, token: Option<Token>, mut then: Vec<Gated<A>>) {
+        self.site(site).store.apply(batch).expect("memory does not fail");
+        self.charge_written(site, batch);
+        if self.rules.breaks(Planted::AnswerBeforeSync) {
+            self.let_go(site, std::mem::take(&mut then));
+        }
+        let state = self.site_mut(site);
+        let life = state.life.as_mut().expect("effects are those of a site that is up");
+        life.disk.write(batch.ops.is_empty(), Waiting { token, then });
+        self.release(site);
+    }
+
+    fn begin_sync(&mut self, site: SiteId) {
+        let now = self.now;
+        let state = self.site_mut(site);
+        let (life, ends) = (state.lives, now + state.sync.at(now));
+        if state.life.as_mut().is_some_and(|life| life.disk.begin()) {
+            self.schedule.push(ends, Event::Synced { site, life });
+        }
+    }
+
+    /// A sync ends: the disk has done its work even if the process stands still, which learns of it once it goes on.
+    fn synced(&mut self, site: SiteId) {
+        let now = self.now;
+        if let Some(down) = self.site_mut(site).life.as_mut().and_then(|life| life.fail_sync.take()) {
+            *self.probes.entry(SYNC_FAILED).or_default() += 1;
+            self.trace.line(now, format_args!("{site} fails to sync, and ends"));
+            return self.fail_sync(site, down);
+        }
+        let state = self.site_mut(site);
+        state.store.sync().expect("memory does not fail");
+        state.folder.synced();
+        if let Some(life) = &mut state.life {
+            life.disk.finish();
+        }
+        if now >= state.stalled_until {
+            self.release(site);
+            self.begin_sync(site);
+        }
+    }
+
+    /// A sync has failed: the process ends, and nothing that waited for it leaves.
+    fn fail_sync(&mut self, site: SiteId, down: Option<Span>) {
+        if self.rules.breaks(Planted::SyncFailureIgnored)
+            && let Some(life) = &mut self.site_mut(site).life
+        {
+            life.disk.finish();
+            self.release(site);
+        }
+        self.crash(site, down);
+    }
+
+    /// Carries out what waited for writes that are durable now.
+    fn release(&mut self, site: SiteId) {
+        while let Some(Waiting { token, then }) = self.site_mut(site).life.as_mut().and_then(|life| life.disk.release()) {
+            self.let_go(site, then);
+            if let Some(token) = token {
+                self.input(site, Input::Persisted { token });
+            }
+        }
+    }
+
+    fn let_go(&mut self, site: SiteId, gated: Vec<Gated<A>>) {
+        for gated in gated {
+            match gated {
+                Gated::Send { to, promise } => self.send(site, to, Body::Promise(promise)),
+                Gated::Answer { id, answer } => self.answer(site, id, answer),
+            }
+        }
+    }
+
+    fn go_on(&mut self, site: SiteId) {
+        if self.now >= self.site(site).stalled_until {
+            self.release(site);
+            self.begin_sync(site);
+            self.schedule_turn(site);
+        }
+    }
+
+    fn collect(&mut self, site: SiteId, collect: Collect) {
+        let store = &self.site(site).store;
+        while store.collect(collect, COLLECT_STEP).expect("memory does not fail").more {}
+    }
+
+    fn answer(&mut self, site: SiteId, id: RequestId, answer: A::Answer) {
+        match self.outstanding.remove(&id) {
+            Some(outstanding) if outstanding.site == site => {
+                self.trace.line(self.now, format_args!("{site} → client, request {id} answered"));
+                match outstanding.client {
+                    Some(client) => self.schedule.push(self.now, Event::Client { client, event: ClientEvent::Answered(answer) }),
+                    None => self.replies.push(Reply { at: self.now, site, id, answer: Some(answer) }),
+                }
+            }
+            _ => self.fail(SimError::Violation {
+                at: self.now,
+                what: format!("site {site} answers request {id}, which it was not asked or has answered before"),
+            }),
+        }
+    }
+
+    /// The site asked is down: whoever waits for this answer is told so.
+    pub(crate) fn lose_request(&mut self, id: RequestId) {
+        let Some(outstanding) = self.outstanding.remove(&id) else { return };
+        match outstanding.client {
+            Some(client) => self.schedule.push(self.now, Event::Client { client, event: ClientEvent::GatewayLost }),
+            None => self.replies.push(Reply { at: self.now, site: outstanding.site, id, answer: None }),
+        }
+    }
+
+    fn tell_client(&mut self, index: usize, event: ClientEvent<A::Answer>) {
+        let client = &mut self.clients[index];
+        let site = client.site;
+        match client.program.next(self.now, event) {
+            Next::Request(request) => {
+                self.request(site, request, Some(index));
+            }
+            Next::Wait(span) => self.schedule.push(self.now + span, Event::Client { client: index, event: ClientEvent::Woken }),
+            Next::Done => client.done = true,
+        }
+    }
+}
+
+/// What a panic said.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".into())
+}

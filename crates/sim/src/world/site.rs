@@ -1,0 +1,113 @@
+//! One site of the world: its store and clock, which outlive a crash, and its present life, which does not.
+
+use super::folder::{Folder, Snapshot};
+use crate::clock::SiteClock;
+use crate::disk::{Disk, SyncSpan};
+use rhumb_core::actor::{Actor, Input};
+use rhumb_core::{Rng, Span, Time};
+use rhumb_store::{MemoryEngine, Store};
+use std::collections::VecDeque;
+
+/// One site.
+pub(crate) struct Site<A: Actor> {
+    /// How often it has started.
+    pub(crate) lives: u64,
+    pub(crate) life: Option<Life<A>>,
+    pub(crate) store: Store<MemoryEngine>,
+    pub(crate) clock: SiteClock,
+    /// Its process is up, but waits for others to confirm its clock; since when.
+    pub(crate) awaits_clock: Option<Time>,
+    /// How often its process has started.
+    pub(crate) processes: u64,
+    pub(crate) sync: SyncSpan,
+    /// It stands still until then; a crash does not change that.
+    pub(crate) stalled_until: Time,
+    /// Its processor's speed, in percent of the configured one.
+    pub(crate) speed_percent: u64,
+    /// It is lost for good: it never starts again.
+    pub(crate) is_lost: bool,
+    /// What stands in its folder beside the store.
+    pub(crate) folder: Folder,
+    /// The snapshot that was taken of its disk.
+    pub(crate) snapshot: Option<Snapshot>,
+    /// A block of its disk cannot be read.
+    pub(crate) is_damaged: bool,
+    /// It cannot go on with its folder, as an operator finds out sooner or later.
+    pub(crate) is_unfit: bool,
+}
+
+/// What a crash ends.
+pub(crate) struct Life<A: Actor> {
+    pub(crate) actor: A,
+    /// Inputs that wait for their step, in order. Bounded as all the events of the world are.
+    pub(crate) inbox: VecDeque<Input<A>>,
+    /// When the turn is that takes the first of the inbox, if one is scheduled. One that was scheduled for another time does nothing.
+    pub(crate) turn: Option<Time>,
+    /// Its processor works off rows until then.
+    pub(crate) busy_until: Time,
+    /// What the step being carried out has cost so far.
+    pub(crate) step_cost: Span,
+    pub(crate) disk: Disk<A>,
+    /// If set, the next step of at least two effects ends in a crash; then how long the site stays down.
+    pub(crate) crash_mid_step: Option<Option<Span>>,
+    /// If set, the next sync fails, and the life ends; then how long the site stays down.
+    pub(crate) fail_sync: Option<Option<Span>>,
+}
+
+impl<A: Actor> Site<A> {
+    /// A site that has never started.
+    pub(crate) fn new(sync: Span) -> Site<A> {
+        Site {
+            lives: 0,
+            life: None,
+            store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
+            clock: SiteClock::default(),
+            awaits_clock: None,
+            processes: 0,
+            sync: SyncSpan::new(sync),
+            stalled_until: Time::ZERO,
+            speed_percent: 100,
+            is_lost: false,
+            folder: Folder::default(),
+            snapshot: None,
+            is_damaged: false,
+            is_unfit: false,
+        }
+    }
+
+    /// True if its process is up, be it that it waits for its clock to be confirmed.
+    pub(crate) fn is_running(&self) -> bool {
+        self.life.is_some() || self.awaits_clock.is_some()
+    }
+
+    /// How long its processor takes for what the configured one takes `span` for.
+    pub(crate) fn work(&self, span: Span) -> Span {
+        Span::from_micros(span.as_micros() * 100 / self.speed_percent)
+    }
+
+    /// Begins a life with this actor.
+    pub(crate) fn start(&mut self, actor: A) {
+        assert!(self.life.is_none(), "a site that is up does not start");
+        self.lives += 1;
+        let (inbox, disk) = (VecDeque::new(), Disk::new());
+        let (turn, busy_until, step_cost) = (None, Time::ZERO, Span::ZERO);
+        self.life = Some(Life { actor, inbox, turn, busy_until, step_cost, disk, crash_mid_step: None, fail_sync: None });
+    }
+
+    /// Ends the life. The store loses what was not synced, but for a part that `rng` draws: often nothing of it, often
+    /// all, else some bytes. Returns the bytes of that part and of the whole.
+    pub(crate) fn crash(&mut self, rng: &mut Rng) -> (usize, usize) {
+        self.life = None;
+        let empty = Store::open(MemoryEngine::new()).expect("an empty engine opens");
+        let mut engine = std::mem::replace(&mut self.store, empty).into_engine();
+        let unsynced = engine.unsynced_bytes();
+        let kept = match rng.below(4) {
+            0 => 0,
+            1 => unsynced,
+            _ => rng.between(0, unsynced as u64) as usize,
+        };
+        engine.crash(kept);
+        self.store = Store::open(engine).expect("what a crash leaves opens");
+        (kept, unsynced)
+    }
+}

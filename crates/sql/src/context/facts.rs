@@ -1,0 +1,32 @@
+//! What functions like `current_user` and `version()` answer.
+
+use super::settings::{SERVER_VERSION, Settings};
+
+/// What a session says about itself.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The user that the client named.
+    pub user: String,
+    /// The database of the session.
+    pub database: String,
+    /// Its process id, as cancel requests name it.
+    pub pid: i32,
+    /// Its settings.
+    pub settings: Settings,
+}
+
+impl Facts {
+    /// The value of a function of the session; `None`: it is another function.
+    pub fn function(&self, name: &str, argument: Option<&str>) -> Option<String> {
+        match (name, argument) {
+            ("current_user" | "session_user" | "user" | "current_role", None) => Some(self.user.clone()),
+            ("current_database" | "current_catalog", None) => Some(self.database.clone()),
+            ("current_schema", None) => Some("public".into()),
+            ("version", None) => Some(format!("PostgreSQL {SERVER_VERSION} compatible, Rhumb {}", env!("CARGO_PKG_VERSION"))),
+            ("pg_backend_pid", None) => Some(self.pid.to_string()),
+            ("current_setting", Some(setting)) => self.settings.get(setting).ok(),
+            ("pg_client_encoding", None) => Some("UTF8".into()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Every timeout of the SQL layer.
+//!
+//! Settings of a session, in milliseconds, 0 for none ([`Timeout`]); each may be 0 to [`Timeout::MILLIS_MAX`]:
+//!
+//! | setting | default | from | to | ends | enforced in |
+//! |---|---|---|---|---|---|
+//! | `statement_timeout` | 0 | a message that asks for a statement's work | its commit, waits for the rows of a COPY among it | the statement | `session/interrupt.rs` |
+//! | `lock_timeout` | 0 | a read of rows, at each of them | its answer | the statement | the gateway, told by `Session::plan` and its like |
+//! | `idle_in_transaction_session_timeout` | 0 | waiting for the client, in a transaction | its next message | the session | `wire/connection.rs` |
+//!
+//! None of them ends a commit under way, whose outcome would be unknown then. Those of a connection, which no client changes:
+//!
+//! | constant | value | from | to | ends | enforced in |
+//! |---|---|---|---|---|---|
+//! | [`STARTUP_TIMEOUT`] | 10 s | the connection | the end of its first packets | the connection | `server.rs` |
+//! | [`WRITE_STALL_TIMEOUT`] | 60 s, or what the options of the server say | an answer that the client does not read | its first byte read | the connection | `wire/connection.rs` |
+
+use crate::error::{SqlError, SqlState};
+use std::time::Duration;
+
+/// How long a client may take to start its session.
+pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may read nothing of its answers.
+pub const WRITE_STALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A timeout that is a setting of the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timeout {
+    /// The time of a statement.
+    Statement,
+    /// The time that a read may wait for locks, its trip included.
+    Lock,
+    /// The time that a client leaves a transaction open and asks for nothing.
+    IdleInTransaction,
+}
+
+impl Timeout {
+    /// The value where neither the session nor its database says one: no timeout.
+    pub const DEFAULT: &str = "0";
+    /// The longest, as in PostgreSQL: nearly 25 days.
+    pub const MILLIS_MAX: u64 = i32::MAX as u64;
+
+    /// The name of its setting.
+    pub const fn setting(self) -> &'static str {
+        match self {
+            Timeout::Statement => "statement_timeout",
+            Timeout::Lock => "lock_timeout",
+            Timeout::IdleInTransaction => "idle_in_transaction_session_timeout",
+        }
+    }
+
+    /// What the client is told when it is over.
+    pub fn error(self) -> SqlError {
+        match self {
+            Timeout::Statement => SqlError::new(SqlState::QueryCanceled, "canceling statement due to statement timeout"),
+            Timeout::Lock => SqlError::lock_timeout(),
+            Timeout::IdleInTransaction => {
+                let message = "terminating connection due to idle-in-transaction timeout";
+                SqlError::new(SqlState::IdleInTransactionSessionTimeout, message)
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! From the conditions of a WHERE to the keys that can satisfy it.
+//!
+//! The keys found are a superset of the answer: whoever uses them evaluates the whole condition on each row again. So a
+//! condition that is not understood costs time, never a wrong result.
+
+use super::evaluate::constant;
+use super::keys::Keys;
+use crate::error::SqlResult;
+use crate::schema::{Index, IndexId, TableDescriptor};
+use crate::storage::{ScanSpec, SearchedIndex, primary_key};
+use crate::types::{Datum, SqlType, coerce};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
+use rhumb_core::Key;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
+
+/// The most keys that IN lists may multiply to before a scan is preferred.
+const POINTS_MAX: usize = 4_096;
+
+/// Which keys of a table a statement needs. Its expressions hold no columns, only constants and parameters.
+#[derive(Clone, Debug)]
+pub struct Access {
+    path: Path,
+    /// True if the keys are all that the conditions say: every row read satisfies them.
+    complete: bool,
+}
+
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one for each table of a statement")]
+enum Path {
+    /// These keys of the primary key (`None`) or of a unique index. For every column of the key, its alternatives.
+    Points { index: Option<Index>, columns: Vec<Vec<Expr>> },
+    /// A range of the primary key (`None`) or of an index.
+    Range { index: Option<Index>, prefix: Vec<Expr>, lower: Bound<Expr>, upper: Bound<Expr> },
+}
+
+/// What the conditions say about the columns of a table.
+///
+/// Each is kept with the number of the condition that says it.
+#[derive(Default)]
+struct Conditions {
+    count: usize,
+    equal: BTreeMap<usize, (usize, Vec<Expr>)>,
+    lower: BTreeMap<usize, (usize, Bound<Expr>)>,
+    upper: BTreeMap<usize, (usize, Bound<Expr>)>,
+}
+
+impl Access {
+    /// The narrowest access that `filters`, all of which must hold, allow.
+    pub fn of(table: &TableDescriptor, filters: &[Expr]) -> Access {
+        let mut conditions = Conditions::default();
+        filters.iter().flat_map(split_conjunction).for_each(|filter| conditions.add(table, filter));
+        let unique = table.indexes.iter().filter(|index| index.unique);
+        let keys = std::iter::once((None, &table.primary_key)).chain(unique.map(|index| (Some(index), &index.columns)));
+        for (index, columns) in keys {
+            let alternatives: Option<Vec<_>> = columns.iter().map(|column| conditions.equal.get(column).cloned()).collect();
+            if let Some(alternatives) = alternatives
+                && alternatives.iter().map(|(_, values)| values.len()).product::<usize>() <= POINTS_MAX
+            {
+                let (used, columns): (HashSet<usize>, Vec<_>) = alternatives.into_iter().unzip();
+                return Access { path: Path::Points { index: index.cloned(), columns }, complete: used.len() == conditions.count };
+            }
+        }
+        let all = std::iter::once((None, &table.primary_key)).chain(table.indexes.iter().map(|index| (Some(index), &index.columns)));
+        let ranges = all.map(|(index, columns)| conditions.range(index, columns));
+        // `max_by_key` prefers the last of equals, and the primary key, which needs no second read, comes first.
+        let best = ranges.collect::<Vec<_>>().into_iter().rev().max_by_key(|(score, _)| *score);
+        best.expect("every table has a primary key").1
+    }
+
+    /// The index that the keys belong to and the number of its columns that are fixed to one value: rows come in the
+    /// order of the columns after them. `None`: rows come in no order.
+    pub fn order(&self) -> Option<(Option<&Index>, usize)> {
+        match &self.path {
+            Path::Points { .. } => None,
+            Path::Range { index, prefix, .. } => Some((index.as_ref(), prefix.len())),
+        }
+    }
+
+    /// True if the keys alone say which rows satisfy the conditions.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// True if the keys are primary keys, known without a read.
+    pub fn is_of_points(&self) -> bool {
+        matches!(&self.path, Path::Points { index: None, .. })
+    }
+
+    /// True if at most one row can be found.
+    pub fn is_single(&self) -> bool {
+        matches!(&self.path, Path::Points { columns, .. } if columns.iter().all(|values| values.len() == 1))
+    }
+
+    /// The keys of rows by their primary keys; `None` if these are not known without a read.
+    pub fn points(&self, table: &TableDescriptor, parameters: &[Datum]) -> SqlResult<Option<Vec<Key>>> {
+        match self.resolve(table, parameters)? {
+            Keys::Points { index: None, keys } => {
+                let keys = keys.iter().filter_map(|values| primary_key(table, values).transpose());
+                keys.collect::<SqlResult<_>>().map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The keys, given the values of the parameters.
+    pub fn resolve(&self, table: &TableDescriptor, parameters: &[Datum]) -> SqlResult<Keys> {
+        match &self.path {
+            Path::Points { index, columns } => {
+                let types = key_columns(table, index.as_ref());
+                let mut keys: Vec<Vec<Datum>> = vec![Vec::new()];
+                for (alternatives, column) in columns.iter().zip(types) {
+                    let ty = comparison_type(&table.columns[*column].ty);
+                    let mut values = Vec::new();
+                    for expr in alternatives {
+                        // A value that the column cannot hold is equal to none of its values.
+                        values.extend(exact(&ty, constant(expr, parameters)?).filter(|value| !value.is_null()));
+                    }
+                    keys = keys
+                        .iter()
+                        .flat_map(|key| values.iter().map(|value| [key.as_slice(), std::slice::from_ref(value)].concat()))
+                        .collect();
+                }
+                let mut seen = HashSet::new();
+                keys.retain(|key| seen.insert(key.clone()));
+                Ok(Keys::Points { index: index.clone(), keys })
+            }
+            Path::Range { index, prefix, lower, upper } => {
+                let columns = key_columns(table, index.as_ref());
+                let mut values = Vec::with_capacity(prefix.len());
+                for (expr, column) in prefix.iter().zip(columns) {
+                    match exact(&comparison_type(&table.columns[*column].ty), constant(expr, parameters)?) {
+                        Some(value) if !value.is_null() => values.push(value),
+                        _ => return Ok(Keys::none()),
+                    }
+                }
+                let bound_type = columns.get(prefix.len()).map(|&column| comparison_type(&table.columns[column].ty));
+                let (Some(low), Some(high)) =
+                    (resolve_bound(bound_type, lower, parameters)?, resolve_bound(bound_type, upper, parameters)?)
+                else {
+                    return Ok(Keys::none());
+                };
+                let dropped = |wanted: &Bound<Expr>, found: &Bound<Datum>| *wanted != Bound::Unbounded && *found == Bound::Unbounded;
+                let complete = self.complete && !dropped(lower, &low) && !dropped(upper, &high);
+                let (lower, upper) = (low, high);
+                let index = index.as_ref().map_or(SearchedIndex::Primary, |index| SearchedIndex::Secondary(index.id));
+                Ok(Keys::Range { spec: ScanSpec { index, prefix: values, lower, upper, reverse: false, limit: None }, complete })
+            }
+        }
+    }
+}
+
+impl Conditions {
+    fn add(&mut self, table: &TableDescriptor, filter: &Expr) {
+        self.count += 1;
+        match filter {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                if let (Some(column), true) = (column_of(table, left), is_constant(right)) {
+                    self.compare(column, *op, right);
+                } else if let (Some(column), true, Some(op)) = (column_of(table, right), is_constant(left), op.swap()) {
+                    self.compare(column, op, left);
+                }
+            }
+            Expr::InList(InList { expr, list, negated: false }) if list.iter().all(is_constant) => {
+                if let Some(column) = column_of(table, expr) {
+                    self.equal.entry(column).or_insert_with(|| (self.count, list.clone()));
+                }
+            }
+            Expr::Between(Between { expr, negated: false, low, high }) if is_constant(low) && is_constant(high) => {
+                if let Some(column) = column_of(table, expr) {
+                    self.compare(column, Operator::GtEq, low);
+                    // Two conditions: either may give way to another bound of the column.
+                    self.count += 1;
+                    self.compare(column, Operator::LtEq, high);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn compare(&mut self, column: usize, op: Operator, value: &Expr) {
+        let (number, value) = (self.count, value.clone());
+        match op {
+            Operator::Eq => drop(self.equal.insert(column, (number, vec![value]))),
+            Operator::Gt => drop(self.lower.insert(column, (number, Bound::Excluded(value)))),
+            Operator::GtEq => drop(self.lower.insert(column, (number, Bound::Included(value)))),
+            Operator::Lt => drop(self.upper.insert(column, (number, Bound::Excluded(value)))),
+            Operator::LtEq => drop(self.upper.insert(column, (number, Bound::Included(value)))),
+            _ => {}
+        }
+    }
+
+    /// The range of one key, and how narrow it seems.
+    fn range(&self, index: Option<&Index>, columns: &[usize]) -> (usize, Access) {
+        let single = |column: &usize| self.equal.get(column).filter(|(_, values)| values.len() == 1);
+        let (mut used, prefix): (HashSet<usize>, Vec<Expr>) =
+            columns.iter().map_while(single).map(|(number, values)| (*number, values[0].clone())).unzip();
+        let mut bound = |bounds: &BTreeMap<usize, (usize, Bound<Expr>)>| {
+            let found = columns.get(prefix.len()).and_then(|column| bounds.get(column)).cloned();
+            found.map_or(Bound::Unbounded, |(number, bound)| {
+                used.insert(number);
+                bound
+            })
+        };
+        let (lower, upper) = (bound(&self.lower), bound(&self.upper));
+        let bounds = usize::from(lower != Bound::Unbounded) + usize::from(upper != Bound::Unbounded);
+        let score = prefix.len() * 3 + bounds;
+        let path = Path::Range { index: index.cloned(), prefix, lower, upper };
+        (score, Access { path, complete: used.len() == self.count })
+    }
+}
+
+fn key_columns<'a>(table: &'a TableDescriptor, index: Option<&'a Index>) -> &'a [usize] {
+    index.map_or(&table.primary_key, |index| &index.columns)
+}
+
+fn column_of(table: &TableDescriptor, expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Column(column) => table.column(&column.name),
+        _ => None,
+    }
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    !expr.any_column_refs() && crate::engine::analyze::is_immutable(expr)
+}
+
+/// The type in which a column is compared: text of any length is text.
+fn comparison_type(ty: &SqlType) -> SqlType {
+    match ty {
+        SqlType::Varchar(_) => SqlType::Text,
+        other => *other,
+    }
+}
+
+/// `value` as the column holds it, or `None` if the column cannot hold it unchanged.
+pub fn exact(ty: &SqlType, value: Datum) -> Option<Datum> {
+    if value.is_null() {
+        return Some(ty.null());
+    }
+    let held = coerce(ty, value.clone()).ok()?;
+    if held.data_type() == value.data_type() || matches!(value, Datum::Utf8(_)) {
+        return Some(held);
+    }
+    let back = held.cast_to(&value.data_type()).ok()?;
+    (back == value).then_some(held)
+}
+
+/// `None`: no value satisfies the bound.
+fn resolve_bound(ty: Option<SqlType>, bound: &Bound<Expr>, parameters: &[Datum]) -> SqlResult<Option<Bound<Datum>>> {
+    let (expr, included) = match bound {
+        Bound::Unbounded => return Ok(Some(Bound::Unbounded)),
+        Bound::Included(expr) => (expr, true),
+        Bound::Excluded(expr) => (expr, false),
+    };
+    let value = constant(expr, parameters)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    Ok(Some(match ty.and_then(|ty| exact(&ty, value)) {
+        Some(value) if included => Bound::Included(value),
+        Some(value) => Bound::Excluded(value),
+        // A bound between two values of the column, say 1.5 for an integer: left to the condition itself.
+        None => Bound::Unbounded,
+    }))
+}
+
+/// The id of a key: of the primary key for `None`.
+pub fn index_id(index: Option<&Index>) -> IndexId {
+    index.map_or(IndexId(0), |index| index.id)
+}

@@ -1,0 +1,294 @@
+//! What a statement is to the session: which rules of transactions hold for it, and who runs it.
+
+use datafusion::sql::sqlparser::ast;
+
+/// A parsed statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// What it is.
+    pub kind: StatementKind,
+    /// The text of its `AS OF SYSTEM TIME`.
+    pub as_of: Option<String>,
+}
+
+/// What a statement is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatementKind {
+    /// SELECT, VALUES, WITH … SELECT or TABLE; `for_update` if it locks the rows it reads.
+    Query {
+        /// The query, without its FOR UPDATE.
+        query: Box<ast::Query>,
+        /// True if it had one.
+        for_update: bool,
+    },
+    /// SELECT of expressions with acquire() or release() among them, and of nothing else.
+    Tokens(Box<ast::Query>),
+    /// EXPLAIN of a query.
+    Explain(Box<ast::Statement>),
+    /// INSERT.
+    Insert(Box<ast::Insert>),
+    /// UPDATE.
+    Update(Box<ast::Update>),
+    /// DELETE.
+    Delete(Box<ast::Delete>),
+    /// TRUNCATE of these tables.
+    Truncate(Vec<ast::ObjectName>),
+    /// COPY … FROM STDIN.
+    Copy(CopyFrom),
+    /// CREATE of a table, index, database or procedure.
+    Create(Create),
+    /// DROP of tables, indexes or databases.
+    Drop {
+        /// Which of the three.
+        object: ast::ObjectType,
+        /// True if it does not matter whether they exist.
+        if_exists: bool,
+        /// Their names.
+        names: Vec<ast::ObjectName>,
+    },
+    /// DROP of procedures.
+    DropProcedure {
+        /// True if it does not matter whether they exist.
+        if_exists: bool,
+        /// Their names, and the types of their parameters if they are given.
+        procedures: Vec<(ast::ObjectName, Option<Vec<ast::DataType>>)>,
+    },
+    /// CALL of a procedure.
+    Call {
+        /// Its name.
+        name: ast::ObjectName,
+        /// What it is given.
+        arguments: Vec<ast::Expr>,
+    },
+    /// ALTER DATABASE … SET or RESET.
+    AlterDatabase {
+        /// Its name.
+        name: String,
+        /// The setting, in lower case; `None` is all of them.
+        setting: Option<String>,
+        /// Its value; `None` is none.
+        value: Option<String>,
+    },
+    /// CREATE, ALTER or DROP of a quota.
+    Quota(QuotaCommand),
+    /// Begins, ends or shapes a transaction.
+    Transaction(Transaction),
+    /// SET of a setting.
+    Set {
+        /// Its name, in lower case.
+        name: String,
+        /// Its value; `None` is DEFAULT.
+        value: Option<String>,
+        /// True for SET LOCAL: until the end of the transaction.
+        local: bool,
+    },
+    /// RESET of one setting or of all.
+    Reset(Option<String>),
+    /// SHOW of a setting.
+    Show(String),
+    /// SHOW REGIONS.
+    ShowRegions,
+    /// SHOW QUOTAS.
+    ShowQuotas,
+    /// DISCARD ALL and its like.
+    Discard,
+    /// DEALLOCATE of one prepared statement or of all.
+    Deallocate(Option<String>),
+}
+
+/// CREATE of something.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Create {
+    /// CREATE DATABASE.
+    Database {
+        /// Its name.
+        name: String,
+        /// True if it may exist already.
+        if_not_exists: bool,
+        /// Its options, their names in lower case.
+        options: Vec<(String, String)>,
+    },
+    /// CREATE TABLE.
+    Table(Box<ast::CreateTable>),
+    /// CREATE INDEX.
+    Index(Box<ast::CreateIndex>),
+    /// CREATE PROCEDURE.
+    Procedure(Box<ProcedureDefinition>),
+}
+
+/// What CREATE PROCEDURE says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcedureDefinition {
+    /// True if it may take the place of another.
+    pub or_replace: bool,
+    /// Its name.
+    pub name: ast::ObjectName,
+    /// Its parameters: their names, folded, and types.
+    pub parameters: Vec<(String, ast::DataType)>,
+    /// The text of its statements.
+    pub body: String,
+}
+
+/// A statement about one quota.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuotaCommand {
+    /// CREATE QUOTA.
+    Create(QuotaDefinition),
+    /// ALTER QUOTA … LIMIT.
+    SetLimit {
+        /// Its name.
+        name: String,
+        /// The new limit, as it was written.
+        limit: String,
+    },
+    /// DROP QUOTA.
+    Drop {
+        /// Its name.
+        name: String,
+        /// True if it does not matter whether it exists.
+        if_exists: bool,
+    },
+}
+
+/// What CREATE QUOTA says, as it was written but for the case of names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuotaDefinition {
+    /// Its name.
+    pub name: String,
+    /// True if it may exist already.
+    pub if_not_exists: bool,
+    /// The limit.
+    pub limit: String,
+    /// The quota above.
+    pub parent: Option<String>,
+    /// How sites agree.
+    pub protocol: Option<String>,
+    /// What a site offers.
+    pub offer: Option<String>,
+    /// Who gets what.
+    pub reallocation: Option<String>,
+}
+
+/// A statement about transactions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transaction {
+    /// BEGIN, START TRANSACTION.
+    Begin(AccessMode),
+    /// COMMIT, END.
+    Commit,
+    /// ROLLBACK, ABORT.
+    Rollback,
+    /// SET TRANSACTION.
+    Characteristics(AccessMode),
+    /// SET SESSION CHARACTERISTICS AS TRANSACTION.
+    SessionCharacteristics(AccessMode),
+}
+
+/// What a transaction says about writing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessMode {
+    /// Nothing.
+    #[default]
+    Unspecified,
+    /// READ WRITE.
+    ReadWrite,
+    /// READ ONLY.
+    ReadOnly,
+}
+
+/// COPY table (columns) FROM STDIN.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyFrom {
+    /// The table.
+    pub table: ast::ObjectName,
+    /// The columns in the order of the data; empty: all.
+    pub columns: Vec<ast::Ident>,
+    /// How rows are written.
+    pub format: CopyFormat,
+}
+
+/// The ways of writing rows in a COPY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyKind {
+    /// A line for each row, with escapes.
+    Text,
+    /// Comma-separated values, with quotes.
+    Csv,
+    /// The binary form of each value, with its length.
+    Binary,
+}
+
+/// How the rows of a COPY are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyFormat {
+    /// The way of writing.
+    pub kind: CopyKind,
+    /// Between two fields.
+    pub delimiter: u8,
+    /// What stands for NULL.
+    pub null: String,
+    /// The first line names the columns.
+    pub header: bool,
+    /// Around a field; CSV only.
+    pub quote: u8,
+    /// Before a quote in a field; CSV only.
+    pub escape: u8,
+}
+
+impl StatementKind {
+    /// True if it may read at a time in the past.
+    pub fn may_be_as_of(&self) -> bool {
+        matches!(self, StatementKind::Query { for_update: false, .. } | StatementKind::Transaction(Transaction::Begin(_)))
+    }
+
+    /// True if it may run in a transaction that failed.
+    pub fn ends_transaction(&self) -> bool {
+        matches!(self, StatementKind::Transaction(Transaction::Commit | Transaction::Rollback))
+    }
+
+    /// True if it is to lock the rows that it reads, and so must read them with locks.
+    pub fn locks_rows(&self) -> bool {
+        matches!(self, StatementKind::Query { for_update: true, .. })
+    }
+
+    /// True if it may write, be it that it finds nothing to write.
+    pub fn writes(&self) -> bool {
+        !matches!(self, StatementKind::Query { .. } | StatementKind::Explain(_))
+    }
+
+    /// The word that begins it, as the messages about it name it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StatementKind::Query { for_update: true, .. } => "SELECT FOR UPDATE",
+            StatementKind::Query { .. } => "SELECT",
+            StatementKind::Tokens(_) => "acquire() or release()",
+            StatementKind::Explain(_) => "EXPLAIN",
+            StatementKind::Insert(_) => "INSERT",
+            StatementKind::Update(_) => "UPDATE",
+            StatementKind::Delete(_) => "DELETE",
+            StatementKind::Truncate(_) => "TRUNCATE TABLE",
+            StatementKind::Copy(_) => "COPY FROM",
+            StatementKind::Create(Create::Database { .. }) => "CREATE DATABASE",
+            StatementKind::Create(Create::Table(_)) => "CREATE TABLE",
+            StatementKind::Create(Create::Index(_)) => "CREATE INDEX",
+            StatementKind::Create(Create::Procedure(_)) => "CREATE PROCEDURE",
+            StatementKind::DropProcedure { .. } => "DROP PROCEDURE",
+            StatementKind::Call { .. } => "CALL",
+            StatementKind::AlterDatabase { .. } => "ALTER DATABASE",
+            StatementKind::Drop { object: ast::ObjectType::Database, .. } => "DROP DATABASE",
+            StatementKind::Drop { object: ast::ObjectType::Index, .. } => "DROP INDEX",
+            StatementKind::Drop { .. } => "DROP TABLE",
+            StatementKind::Quota(QuotaCommand::Create(_)) => "CREATE QUOTA",
+            StatementKind::Quota(QuotaCommand::SetLimit { .. }) => "ALTER QUOTA",
+            StatementKind::Quota(QuotaCommand::Drop { .. }) => "DROP QUOTA",
+            StatementKind::Transaction(Transaction::Begin(_)) => "BEGIN",
+            StatementKind::Transaction(Transaction::Commit) => "COMMIT",
+            StatementKind::Transaction(Transaction::Rollback) => "ROLLBACK",
+            StatementKind::Transaction(_) | StatementKind::Set { .. } => "SET",
+            StatementKind::Reset(_) => "RESET",
+            StatementKind::Show(_) | StatementKind::ShowRegions | StatementKind::ShowQuotas => "SHOW",
+            StatementKind::Discard => "DISCARD ALL",
+            StatementKind::Deallocate(_) => "DEALLOCATE",
+        }
+    }
+}

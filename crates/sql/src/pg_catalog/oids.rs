@@ -1,0 +1,37 @@
+//! The numbers of objects (OIDs), derived from their ids.
+
+use crate::schema::{Index, TableDescriptor};
+
+/// PostgreSQL gives numbers from here on to what users create.
+pub const FIRST_USER_OID: i64 = 16_384;
+/// Indexes are numbered beyond all tables.
+const FIRST_INDEX_OID: i64 = 1 << 33;
+const INDEXES_PER_TABLE: i64 = 1 << 10;
+/// PostgreSQL's own number of the schema `pg_catalog`.
+pub const PG_CATALOG_OID: i64 = 11;
+/// The schema of all tables and procedures.
+pub const PUBLIC_OID: i64 = 2_200;
+/// The user that owns them.
+pub const OWNER_OID: i64 = 10;
+/// PostgreSQL's own number of the access method of indexes.
+pub const BTREE_OID: i64 = 403;
+/// PostgreSQL's own number of the access method of tables.
+pub const HEAP_OID: i64 = 2;
+
+/// The number of a table.
+pub fn table_oid(table: &TableDescriptor) -> i64 {
+    FIRST_USER_OID + i64::from(table.id.0)
+}
+
+/// The number of an index of a table; `None` is the primary key.
+pub fn index_oid(table: &TableDescriptor, index: Option<&Index>) -> i64 {
+    FIRST_INDEX_OID + i64::from(table.id.0) * INDEXES_PER_TABLE + index.map_or(0, |index| i64::from(index.id.0))
+}
+
+/// The primary key and the secondary indexes of a table: which, its name, its columns, whether it is unique.
+pub fn indexes(table: &TableDescriptor) -> impl Iterator<Item = (Option<&Index>, &str, &[usize], bool)> {
+    let visible = !table.primary_key.iter().any(|&column| table.columns[column].hidden);
+    let primary = visible.then_some((None, table.primary_key_name.as_str(), table.primary_key.as_slice(), true));
+    let secondary = table.indexes.iter().map(|index| (Some(index), index.name.as_str(), index.columns.as_slice(), index.unique));
+    primary.into_iter().chain(secondary)
+}

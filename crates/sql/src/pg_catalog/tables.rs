@@ -1,0 +1,229 @@
+//! The system tables, made from the descriptors.
+
+use super::maker::{Maker, flag, number, text};
+use super::oids::{BTREE_OID, HEAP_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID, index_oid, indexes, table_oid};
+use super::type_names::{ALL_TYPES, short_name};
+use crate::schema::{DatabaseDescriptor, ProcedureDescriptor, TableDescriptor};
+use datafusion::common::Result;
+use datafusion::logical_expr::TableSource;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The system tables that can be read.
+pub const NAMES: [&str; 13] = [
+    "pg_am",
+    "pg_attrdef",
+    "pg_attribute",
+    "pg_class",
+    "pg_collation",
+    "pg_constraint",
+    "pg_database",
+    "pg_description",
+    "pg_index",
+    "pg_namespace",
+    "pg_proc",
+    "pg_roles",
+    "pg_type",
+];
+
+/// Makes all system tables.
+pub fn make(
+    databases: &[Arc<DatabaseDescriptor>],
+    user_tables: &[Arc<TableDescriptor>],
+    procedures: &[Arc<ProcedureDescriptor>],
+    user: &str,
+) -> Result<BTreeMap<String, Arc<dyn TableSource>>> {
+    let mut tables = BTreeMap::new();
+    for maker in
+        [classes(user_tables), attributes(user_tables), defaults(user_tables), indexes_table(user_tables), constraints(user_tables)]
+    {
+        maker.finish(&mut tables)?;
+    }
+    for maker in [namespaces(), access_methods(), types(), databases_table(databases), roles(user), super::procedures::table(procedures)] {
+        maker.finish(&mut tables)?;
+    }
+    Maker::new("pg_collation").numbers(&["oid", "collnamespace"]).texts(&["collname"]).finish(&mut tables)?;
+    Maker::new("pg_description").numbers(&["objoid", "classoid", "objsubid"]).texts(&["description"]).finish(&mut tables)?;
+    Ok(tables)
+}
+
+fn classes(tables: &[Arc<TableDescriptor>]) -> Maker {
+    let mut maker = Maker::new("pg_class")
+        .numbers(&["oid", "relnamespace", "reltype", "reloftype", "relowner", "relam", "relfilenode", "reltablespace", "relpages"])
+        .numbers(&["reltuples", "reltoastrelid", "relnatts", "relchecks"])
+        .texts(&["relname", "relpersistence", "relkind", "relreplident", "relacl", "reloptions", "relpartbound"])
+        .flags(&["relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity"])
+        .flags(&["relforcerowsecurity", "relispopulated", "relispartition"]);
+    for table in tables {
+        let relation = |oid: i64, name: &str, kind: &str, method: i64, columns: usize| {
+            [
+                ("oid", number(oid)),
+                ("relnamespace", number(PUBLIC_OID)),
+                ("relowner", number(OWNER_OID)),
+                ("relam", number(method)),
+                ("relnatts", number(columns as i64)),
+                ("relname", text(name)),
+                ("relpersistence", text("p")),
+                ("relkind", text(kind)),
+                ("relreplident", text("d")),
+                ("relhasindex", flag(kind == "r")),
+                ("relispopulated", flag(true)),
+            ]
+        };
+        maker.row(&relation(table_oid(table), &table.name, "r", HEAP_OID, table.visible_columns().count()));
+        for (index, name, columns, _) in indexes(table) {
+            maker.row(&relation(index_oid(table, index), name, "i", BTREE_OID, columns.len()));
+        }
+    }
+    maker
+}
+
+fn attributes(tables: &[Arc<TableDescriptor>]) -> Maker {
+    let mut maker = Maker::new("pg_attribute")
+        .numbers(&["attrelid", "atttypid", "attstattarget", "attlen", "attnum", "attndims", "atttypmod", "attcollation"])
+        .texts(&["attname", "attidentity", "attgenerated", "attstorage", "attcompression"])
+        .flags(&["attnotnull", "atthasdef", "attisdropped"]);
+    for table in tables {
+        for (number_of, position) in table.visible_columns().enumerate() {
+            let column = &table.columns[position];
+            maker.row(&[
+                ("attrelid", number(table_oid(table))),
+                ("atttypid", number(i64::from(column.ty.oid()))),
+                ("attlen", number(i64::from(column.ty.type_length()))),
+                ("attnum", number(number_of as i64 + 1)),
+                ("atttypmod", number(i64::from(column.ty.type_modifier()))),
+                ("attname", text(column.name.as_str())),
+                ("attidentity", text("")),
+                ("attgenerated", text("")),
+                ("attnotnull", flag(!column.nullable)),
+                ("atthasdef", flag(column.default.is_some())),
+            ]);
+        }
+    }
+    maker
+}
+
+fn defaults(tables: &[Arc<TableDescriptor>]) -> Maker {
+    let mut maker = Maker::new("pg_attrdef").numbers(&["oid", "adrelid", "adnum"]).texts(&["adbin"]);
+    for table in tables {
+        for (number_of, position) in table.visible_columns().enumerate() {
+            if let Some(default) = &table.columns[position].default {
+                maker.row(&[
+                    ("adrelid", number(table_oid(table))),
+                    ("adnum", number(number_of as i64 + 1)),
+                    ("adbin", text(default.as_str())),
+                ]);
+            }
+        }
+    }
+    maker
+}
+
+fn indexes_table(tables: &[Arc<TableDescriptor>]) -> Maker {
+    let mut maker = Maker::new("pg_index")
+        .numbers(&["indexrelid", "indrelid", "indnatts", "indnkeyatts"])
+        .flags(&["indisunique", "indisprimary", "indisexclusion", "indimmediate", "indisclustered", "indisvalid", "indisready"])
+        .flags(&["indislive", "indisreplident"])
+        .texts(&["indkey", "indpred", "indexprs"]);
+    for table in tables {
+        for (index, _, columns, unique) in indexes(table) {
+            maker.row(&[
+                ("indexrelid", number(index_oid(table, index))),
+                ("indrelid", number(table_oid(table))),
+                ("indnatts", number(columns.len() as i64)),
+                ("indisunique", flag(unique)),
+                ("indisprimary", flag(index.is_none())),
+                ("indisvalid", flag(true)),
+                ("indisready", flag(true)),
+                ("indislive", flag(true)),
+            ]);
+        }
+    }
+    maker
+}
+
+fn constraints(tables: &[Arc<TableDescriptor>]) -> Maker {
+    let mut maker = Maker::new("pg_constraint")
+        .numbers(&["oid", "connamespace", "conrelid", "conindid", "confrelid", "conparentid", "contypid"])
+        .texts(&["conname", "contype"])
+        .flags(&["condeferrable", "condeferred", "convalidated"]);
+    for table in tables {
+        for (index, name, ..) in indexes(table).filter(|(index, ..)| index.is_none()) {
+            maker.row(&[
+                ("oid", number(index_oid(table, index))),
+                ("connamespace", number(PUBLIC_OID)),
+                ("conrelid", number(table_oid(table))),
+                ("conindid", number(index_oid(table, index))),
+                ("conname", text(name)),
+                ("contype", text("p")),
+                ("convalidated", flag(true)),
+            ]);
+        }
+    }
+    maker
+}
+
+fn namespaces() -> Maker {
+    let mut maker = Maker::new("pg_namespace").numbers(&["oid", "nspowner"]).texts(&["nspname", "nspacl"]);
+    for (oid, name) in [(PG_CATALOG_OID, "pg_catalog"), (PUBLIC_OID, "public")] {
+        maker.row(&[("oid", number(oid)), ("nspowner", number(OWNER_OID)), ("nspname", text(name))]);
+    }
+    maker
+}
+
+fn access_methods() -> Maker {
+    let mut maker = Maker::new("pg_am").numbers(&["oid"]).texts(&["amname", "amtype"]);
+    for (oid, name, kind) in [(HEAP_OID, "heap", "t"), (BTREE_OID, "btree", "i")] {
+        maker.row(&[("oid", number(oid)), ("amname", text(name)), ("amtype", text(kind))]);
+    }
+    maker
+}
+
+fn types() -> Maker {
+    let mut maker = Maker::new("pg_type")
+        .numbers(&["oid", "typnamespace", "typowner", "typlen", "typrelid", "typelem", "typarray", "typbasetype", "typtypmod"])
+        .numbers(&["typcollation", "typsubscript"])
+        .texts(&["typname", "typtype", "typcategory", "typdelim"])
+        .flags(&["typisdefined", "typnotnull", "typisarray"]);
+    for ty in ALL_TYPES {
+        maker.row(&[
+            ("oid", number(i64::from(ty.oid()))),
+            ("typnamespace", number(PG_CATALOG_OID)),
+            ("typowner", number(OWNER_OID)),
+            ("typlen", number(i64::from(ty.type_length()))),
+            ("typtypmod", number(-1)),
+            ("typname", text(short_name(&ty))),
+            ("typtype", text("b")),
+            ("typdelim", text(",")),
+            ("typisdefined", flag(true)),
+        ]);
+    }
+    maker
+}
+
+fn databases_table(databases: &[Arc<DatabaseDescriptor>]) -> Maker {
+    let mut maker = Maker::new("pg_database")
+        .numbers(&["oid", "datdba", "encoding", "datconnlimit", "dattablespace"])
+        .texts(&["datname", "datcollate", "datctype", "daticulocale", "datlocprovider", "datacl"])
+        .flags(&["datistemplate", "datallowconn"]);
+    for (position, database) in databases.iter().enumerate() {
+        maker.row(&[
+            ("oid", number(position as i64 + 1)),
+            ("datdba", number(OWNER_OID)),
+            ("encoding", number(6)),
+            ("datconnlimit", number(-1)),
+            ("datname", text(database.name.as_str())),
+            ("datcollate", text("C")),
+            ("datctype", text("C")),
+            ("datlocprovider", text("c")),
+            ("datallowconn", flag(true)),
+        ]);
+    }
+    maker
+}
+
+fn roles(user: &str) -> Maker {
+    let mut maker = Maker::new("pg_roles").numbers(&["oid"]).texts(&["rolname"]).flags(&["rolsuper", "rolcanlogin"]);
+    maker.row(&[("oid", number(OWNER_OID)), ("rolname", text(user)), ("rolsuper", flag(true)), ("rolcanlogin", flag(true))]);
+    maker
+}

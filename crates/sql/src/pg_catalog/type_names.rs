@@ -1,0 +1,41 @@
+//! The types that `pg_type` lists, and what PostgreSQL calls them there.
+
+use crate::types::SqlType;
+
+/// Every type, without length or digits.
+pub const ALL_TYPES: [SqlType; 16] = [
+    SqlType::Bool,
+    SqlType::Int2,
+    SqlType::Int4,
+    SqlType::Int8,
+    SqlType::Float4,
+    SqlType::Float8,
+    SqlType::Numeric(None),
+    SqlType::Text,
+    SqlType::Varchar(None),
+    SqlType::Char(1),
+    SqlType::Bytea,
+    SqlType::Date,
+    SqlType::Time,
+    SqlType::Timestamp,
+    SqlType::TimestampTz,
+    SqlType::Uuid,
+];
+
+/// The name of a type in `pg_type`.
+pub fn short_name(ty: &SqlType) -> &'static str {
+    match ty {
+        SqlType::Bool => "bool",
+        SqlType::Int2 => "int2",
+        SqlType::Int4 => "int4",
+        SqlType::Int8 => "int8",
+        SqlType::Float4 => "float4",
+        SqlType::Float8 => "float8",
+        SqlType::Char(_) => "bpchar",
+        SqlType::Varchar(_) => "varchar",
+        SqlType::Time => "time",
+        SqlType::Timestamp => "timestamp",
+        SqlType::TimestampTz => "timestamptz",
+        other => other.name(),
+    }
+}

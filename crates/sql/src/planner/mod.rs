@@ -1,0 +1,103 @@
+//! From a parsed statement to something that runs: the fast path for single tables, the query engine for the rest.
+//!
+//! ```text
+//!   statement ─ rewrite ─┬─ INSERT … VALUES ───────────────→ insert
+//!                        ├─ UPDATE, DELETE of one table ───→ modify
+//!                        ├─ SELECT of one table ───────────→ select
+//!                        ├─ SELECT of no table ────────────→ singleton; with acquire() or release() → tokens
+//!                        ├─ CALL ──────────────────────────→ call → each statement of the procedure, its parameters bound
+//!                        └─ anything else ─────────────────→ query (DataFusion)
+//! ```
+//! What is made here runs in [`executor`](crate::executor).
+
+mod arguments;
+mod assignment;
+mod call;
+mod conflict;
+mod defaults;
+mod expression;
+mod insert;
+mod modify;
+mod parameters;
+mod query;
+mod resolver;
+mod returning;
+mod rewrite;
+mod select;
+mod singleton;
+mod tokens;
+
+pub use arguments::procedure_name;
+pub use call::check as check_procedure;
+pub use defaults::defaults;
+pub use rewrite::unqualified;
+pub use tokens::plan as plan_tokens;
+
+use crate::context::Facts;
+use crate::engine::Engine;
+use crate::error::{SqlError, SqlResult};
+use crate::executor::Plan;
+use crate::executor::result::check_columns;
+use crate::parser::{StatementKind, names};
+use crate::pg_catalog;
+use crate::txn::Active;
+use crate::types::SqlType;
+use datafusion::sql::sqlparser::ast;
+
+/// What planning needs.
+#[derive(Clone, Copy)]
+pub struct Planning<'a> {
+    /// The query engine.
+    pub engine: &'a Engine,
+    /// What the session says about itself.
+    pub facts: &'a Facts,
+    /// The types that the client gave to parameters.
+    pub hints: &'a [Option<SqlType>],
+}
+
+/// Plans a statement that reads or writes rows, with the tables that the transaction sees. Error 54011 if the client could not
+/// be told of all its columns.
+pub async fn plan(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
+    let plan = of_any_width(cx, active, kind).await?;
+    check_columns(plan.columns.as_ref().map_or(0, |columns| columns.len()))?;
+    Ok(plan)
+}
+
+async fn of_any_width(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
+    match kind {
+        StatementKind::Query { query, .. } => {
+            let mut query = pg_catalog::simplified(query)?;
+            names::name_columns(&mut query);
+            rewrite::rewrite(&mut query, cx.facts)?;
+            if let Some(plan) = singleton::plan(cx, &query)? {
+                return Ok(plan);
+            }
+            if let Some(plan) = select::plan(cx, active, &query).await? {
+                return Ok(plan);
+            }
+            query::plan(cx, active, ast::Statement::Query(query)).await
+        }
+        StatementKind::Explain(statement) => {
+            let mut statement = (**statement).clone();
+            rewrite::rewrite(&mut statement, cx.facts)?;
+            query::plan(cx, active, statement).await
+        }
+        StatementKind::Insert(insert) => {
+            let mut insert = insert.clone();
+            rewrite::rewrite(&mut insert, cx.facts)?;
+            insert::plan(cx, active, *insert).await
+        }
+        StatementKind::Update(update) => {
+            let mut update = update.clone();
+            rewrite::rewrite(&mut update, cx.facts)?;
+            modify::plan_update(cx, active, *update).await
+        }
+        StatementKind::Delete(delete) => {
+            let mut delete = delete.clone();
+            rewrite::rewrite(&mut delete, cx.facts)?;
+            modify::plan_delete(cx, active, *delete).await
+        }
+        StatementKind::Call { name, arguments } => call::plan(cx, active, name, arguments).await,
+        other => Err(SqlError::internal(format!("{} has no plan", other.name()))),
+    }
+}

@@ -1,0 +1,76 @@
+//! Queries that the query engine plans and runs.
+
+use super::Planning;
+use super::parameters::Parameters;
+use super::resolver::Resolver;
+use crate::engine::guarded;
+use crate::error::SqlResult;
+use crate::executor::query::QueryPlan;
+use crate::executor::result::{ResultColumn, column_of};
+use crate::executor::source::TableSource;
+use crate::executor::{Body, Plan};
+use crate::pg_catalog::{System, is_system_table};
+use crate::schema::TableDescriptor;
+use crate::txn::Active;
+use datafusion::datasource::provider_as_source;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::planner::PlannerContext;
+use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast;
+use std::sync::Arc;
+
+/// The tables that a statement names.
+pub struct Names {
+    /// Those of the database.
+    pub tables: Vec<Arc<TableDescriptor>>,
+    /// All of them, for the planner.
+    pub sources: System,
+    /// True if there are system tables among them, which are made anew for each statement.
+    pub once: bool,
+}
+
+/// Plans a query.
+pub async fn plan(cx: Planning<'_>, active: &mut Active, statement: ast::Statement) -> SqlResult<Plan> {
+    let Names { tables, sources, once } = names(cx, active, &statement, None).await?;
+    let (plan, parameters) = logical(cx, sources, statement)?;
+    let columns: Vec<ResultColumn> = plan.plan.schema().fields().iter().map(|field| column_of(field)).collect();
+    Ok(Plan { tables, once, parameters: parameters.finish(), columns: Some(columns.into()), body: Body::Query(plan) })
+}
+
+/// Finds the tables that a statement names; `with_hidden` shows all columns of the table of that name.
+pub async fn names(cx: Planning<'_>, active: &mut Active, statement: &ast::Statement, with_hidden: Option<&str>) -> SqlResult<Names> {
+    let statement = Statement::Statement(Box::new(statement.clone()));
+    let (found, _) = guarded(|| resolve_table_references(&statement, true))?;
+    let once = found.iter().any(|name| is_system_table(name.table()));
+    let mut sources = if once { System::load(cx.engine, cx.facts, active, &found).await? } else { System::default() };
+    let mut tables = Vec::new();
+    for name in found.iter().filter(|name| !is_system_table(name.table())) {
+        let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, name.table()).await?;
+        let source = TableSource::new(table.clone(), with_hidden == Some(name.table()));
+        sources.tables.insert(name.table().to_string(), provider_as_source(Arc::new(source)));
+        tables.push(table);
+    }
+    Ok(Names { tables, sources, once })
+}
+
+/// Plans a statement over these tables. With parameters it is planned twice: once to learn their types, once with them.
+pub fn logical(cx: Planning<'_>, sources: System, statement: ast::Statement) -> SqlResult<(QueryPlan, Parameters)> {
+    let mut parameters = Parameters::of(&statement, cx.hints)?;
+    let resolver = Resolver::new(cx.engine, sources, parameters.made_max());
+    let planned = |parameters: &Parameters| {
+        let mut context = PlannerContext::new().with_prepare_param_data_types(parameters.fields());
+        guarded(|| resolver.planner().sql_statement_to_plan_with_context(statement.clone(), &mut context))
+    };
+    let mut plan = planned(&parameters)?;
+    if !parameters.is_empty() {
+        for (id, field) in guarded(|| plan.get_parameter_fields())? {
+            if let Some(field) = field {
+                parameters.learn_field(&id, &field);
+            }
+        }
+        let types = parameters.clone().finish();
+        parameters = Parameters::of(&statement, &types.into_iter().map(Some).collect::<Vec<_>>())?;
+        plan = planned(&parameters)?;
+    }
+    Ok((QueryPlan { plan }, parameters))
+}

@@ -1,0 +1,120 @@
+//! The names that the query engine's planner may meet: the tables of one statement, functions, types.
+
+use crate::engine::{Engine, bounded};
+use crate::error::SqlError;
+use crate::pg_catalog::System;
+use crate::types::SqlType;
+use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{DataFusionError, Result, TableReference};
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
+use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion::sql::planner::{ParserOptions, SqlToRel};
+use datafusion::sql::sqlparser::ast;
+use std::sync::Arc;
+
+/// The tables of one statement, with the functions of the engine.
+pub struct Resolver<'a> {
+    state: &'a SessionState,
+    names: System,
+    planners: Vec<Arc<dyn ExprPlanner>>,
+    made_max: u64,
+}
+
+impl<'a> Resolver<'a> {
+    /// A resolver of these tables and functions beside the engine's own, each of which may make `made_max` bytes of one batch of rows.
+    pub fn new(engine: &'a Engine, names: System, made_max: u64) -> Resolver<'a> {
+        let state = engine.timeless_state();
+        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(bounded::Planner { bytes_max: made_max })];
+        planners.extend(state.expr_planners().iter().cloned());
+        Resolver { state, names, planners, made_max }
+    }
+
+    /// The planner of statements and expressions over these names.
+    pub fn planner(&self) -> SqlToRel<'_, Resolver<'a>> {
+        let options = ParserOptions::new()
+            .with_parse_float_as_decimal(true)
+            .with_enable_ident_normalization(true)
+            .with_map_string_types_to_utf8view(false)
+            .with_support_varchar_with_length(true);
+        SqlToRel::new_with_options(self, options)
+    }
+}
+
+impl ContextProvider for Resolver<'_> {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        let undefined = || DataFusionError::External(Box::new(SqlError::undefined_table(name.table())));
+        self.names.tables.get(name.table()).cloned().ok_or_else(undefined)
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.planners
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(SqlTypes))
+    }
+
+    fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> Result<Arc<dyn TableSource>> {
+        Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        let known = || self.state.scalar_functions().get(name).map(|function| bounded::bounded(function, self.made_max));
+        self.names.functions.get(name).cloned().or_else(known)
+    }
+
+    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
+        self.state.higher_order_functions().get(name).cloned()
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.state.aggregate_functions().get(name).cloned()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.state.window_functions().get(name).cloned()
+    }
+
+    fn get_variable_type(&self, _variable_names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.state.scalar_functions().keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        self.state.higher_order_functions().keys().cloned().collect()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.state.aggregate_functions().keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.state.window_functions().keys().cloned().collect()
+    }
+}
+
+/// The types that a CAST may name are those of columns.
+#[derive(Debug)]
+struct SqlTypes;
+
+impl TypePlanner for SqlTypes {
+    fn plan_type_field(&self, ty: &ast::DataType) -> Result<Option<FieldRef>> {
+        match SqlType::from_ast(ty) {
+            Ok(ty) => Ok(Some(Arc::new(ty.field("", true)))),
+            // INTERVAL is a type of expressions only.
+            Err(_) if matches!(ty, ast::DataType::Interval { .. }) => Ok(None),
+            Err(error) => Err(DataFusionError::External(Box::new(error))),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What PostgreSQL's clients write and the query engine's planner does not know, rewritten in the parsed statement.
+//!
+//! - functions of the session (`current_user`, `version()` …) become constants;
+//! - the qualifiers `pg_catalog` and `public`, and the database's own name, are taken off names, and `rhumb.quotas` and the like become one name;
+//! - `OPERATOR(pg_catalog.~)` becomes the operator, and `COLLATE` is dropped: text is ordered by its bytes;
+//! - the types that only system tables have become text and numbers;
+//! - text cast to `uuid` is put into its canonical form.
+
+use crate::context::Facts;
+use crate::error::{SqlError, SqlResult};
+use crate::pg_catalog::site_table;
+use crate::types::{SqlType, parse_text, to_text};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
+    TableAlias, TableFactor, Value, VisitMut, VisitorMut,
+};
+use std::ops::ControlFlow;
+
+/// Rewrites a statement or a part of one.
+pub fn rewrite(part: &mut impl VisitMut, facts: &Facts) -> SqlResult<()> {
+    match part.visit(&mut Rewriter { facts }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Rewriter<'a> {
+    facts: &'a Facts,
+}
+
+impl VisitorMut for Rewriter<'_> {
+    type Break = SqlError;
+
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<SqlError> {
+        // A table of a schema goes by its own name in the rest of the statement.
+        if let TableFactor::Table { name, alias: alias @ None, .. } = table
+            && let Some((table, _)) = of_site(name, &self.facts.database)
+        {
+            *alias = Some(TableAlias { explicit: true, name: Ident::new(table), columns: Vec::new(), at: None });
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<SqlError> {
+        if let Some((_, table)) = of_site(name, &self.facts.database) {
+            *name = ObjectName::from(vec![Ident::with_quote('"', table)]);
+            return ControlFlow::Continue(());
+        }
+        match unqualified(name, &self.facts.database) {
+            Ok(table) => {
+                *name = ObjectName::from(vec![table]);
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        match self.replacement(expr) {
+            Ok(Some(new)) => *expr = new,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Rewriter<'_> {
+    fn replacement(&self, expr: &mut Expr) -> SqlResult<Option<Expr>> {
+        match expr {
+            Expr::Function(function) => {
+                if function.name.0.len() > 1 && function.name.0[0].to_string().eq_ignore_ascii_case("pg_catalog") {
+                    function.name.0.remove(0);
+                }
+                let name = function.name.to_string().to_lowercase();
+                let text = match &function.args {
+                    FunctionArguments::None => self.facts.function(&name, None),
+                    FunctionArguments::List(list) if list.args.is_empty() => self.facts.function(&name, None),
+                    FunctionArguments::List(list) => match list.args.first() {
+                        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) => match &value.value {
+                            Value::SingleQuotedString(argument) => self.facts.function(&name, Some(argument)),
+                            _ => None,
+                        },
+                        _ => None,
+                    },
+                    FunctionArguments::Subquery(_) => None,
+                };
+                Ok(text.map(|text| Expr::Value(Value::SingleQuotedString(text).into())))
+            }
+            Expr::Collate { expr, .. } => Ok(Some((**expr).clone())),
+            Expr::BinaryOp { op, .. } => {
+                if let BinaryOperator::PGCustomBinaryOperator(parts) = op
+                    && let Some(plain) = parts.last().and_then(|name| operator(name))
+                {
+                    *op = plain;
+                }
+                Ok(None)
+            }
+            Expr::Cast { expr: inner, data_type: DataType::Custom(name, _), .. } => Ok(self.catalog_cast(inner, name)),
+            Expr::Cast { expr: inner, data_type: DataType::Uuid, .. } => match inner.as_ref() {
+                Expr::Value(value) => match &value.value {
+                    Value::SingleQuotedString(text) => {
+                        let canonical = to_text(&SqlType::Uuid, &parse_text(&SqlType::Uuid, text)?).unwrap_or_default();
+                        **inner = Expr::Value(Value::SingleQuotedString(canonical).into());
+                        Ok(None)
+                    }
+                    _ => Ok(None),
+                },
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Rewriter<'_> {
+    /// A cast to a type that only the system tables have: names are text here, and numbers of objects just numbers.
+    fn catalog_cast(&self, inner: &Expr, name: &ObjectName) -> Option<Expr> {
+        let name = name.0.last()?.as_ident().map(crate::parser::fold)?;
+        let text = |inner: &Expr| Expr::Cast {
+            kind: CastKind::DoubleColon,
+            expr: Box::new(inner.clone()),
+            data_type: DataType::Text,
+            array: false,
+            format: None,
+        };
+        match name.as_str() {
+            "name" | "char" | "text" => Some(text(inner)),
+            "oid" | "regclass" | "regtype" | "regproc" | "regnamespace" | "regrole" => Some(inner.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn operator(name: &str) -> Option<BinaryOperator> {
+    Some(match name {
+        "~" => BinaryOperator::PGRegexMatch,
+        "~*" => BinaryOperator::PGRegexIMatch,
+        "!~" => BinaryOperator::PGRegexNotMatch,
+        "!~*" => BinaryOperator::PGRegexNotIMatch,
+        "=" => BinaryOperator::Eq,
+        "<>" => BinaryOperator::NotEq,
+        "<" => BinaryOperator::Lt,
+        ">" => BinaryOperator::Gt,
+        _ => return None,
+    })
+}
+
+/// The table of the site that a name stands for, such as `rhumb.quotas`, with or without the name of the session's database before it.
+fn of_site(name: &ObjectName, database: &str) -> Option<(&'static str, &'static str)> {
+    let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(crate::parser::fold)).collect();
+    match parts.as_deref()? {
+        [qualifiers @ .., schema, table] if schema == "rhumb" && (qualifiers.is_empty() || qualifiers == [database]) => site_table(table),
+        _ => None,
+    }
+}
+
+/// The name of a table without its schema and database, which can only be `public` and the session's own.
+pub fn unqualified(name: &ObjectName, database: &str) -> SqlResult<Ident> {
+    let parts: Vec<&Ident> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
+    let (qualifiers, table) = match parts.as_slice() {
+        [qualifiers @ .., table] if qualifiers.len() < 3 && parts.len() == name.0.len() => (qualifiers, table),
+        _ => return Err(SqlError::syntax(format!("improper qualified name (too many dotted names): {name}"))),
+    };
+    let names: Vec<String> = qualifiers.iter().map(|ident| crate::parser::fold(ident)).collect();
+    let known = match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] | ["public"] | ["pg_catalog"] => true,
+        [named, "public"] => *named == database,
+        _ => false,
+    };
+    if known { Ok((*table).clone()) } else { Err(SqlError::undefined_table(&name.to_string().replace('"', ""))) }
+}

@@ -1,0 +1,98 @@
+//! A table as the planner and the row layer see it.
+
+use super::{DatabaseId, IndexId, TableId};
+use crate::types::SqlType;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Names it in stored rows. Never used twice in its table.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The type of its values.
+    pub ty: SqlType,
+    /// False for NOT NULL.
+    pub nullable: bool,
+    /// The expression, in SQL, of the value of rows that give none.
+    pub default: Option<String>,
+    /// True for the row id of a table without a primary key, which `SELECT *` does not show.
+    pub hidden: bool,
+}
+
+/// A secondary index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Index {
+    /// Names it in keys.
+    pub id: IndexId,
+    /// Its name.
+    pub name: String,
+    /// True if no two rows may have the same values, none of them NULL.
+    pub unique: bool,
+    /// The positions of its columns in [`TableDescriptor::columns`].
+    pub columns: Vec<usize>,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableDescriptor {
+    /// The database it belongs to.
+    pub database: DatabaseId,
+    /// Names it in keys.
+    pub id: TableId,
+    /// Its name.
+    pub name: String,
+    /// Its columns; a row has one value for each, in this order.
+    pub columns: Vec<Column>,
+    /// The positions of the primary key's columns, at least one.
+    pub primary_key: Vec<usize>,
+    /// The name of the primary key's constraint; empty if the key is the hidden row id.
+    pub primary_key_name: String,
+    /// Its secondary indexes.
+    pub indexes: Vec<Index>,
+    /// The id of the next index.
+    pub(crate) next_index: u32,
+}
+
+impl TableDescriptor {
+    /// All columns, the hidden one included, as Arrow fields.
+    pub fn arrow_schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.columns.iter().map(|column| column.ty.field(&column.name, column.nullable)).collect::<Vec<_>>()))
+    }
+
+    /// The position of the column of that name.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The positions of the columns that `SELECT *` shows.
+    pub fn visible_columns(&self) -> impl Iterator<Item = usize> + '_ {
+        self.columns.iter().enumerate().filter(|(_, column)| !column.hidden).map(|(position, _)| position)
+    }
+
+    /// The index of that name.
+    pub fn index(&self, name: &str) -> Option<&Index> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// The names of its indexes, the primary key's included if it has one.
+    pub(crate) fn index_names(&self) -> impl Iterator<Item = &str> {
+        let primary = Some(self.primary_key_name.as_str()).filter(|name| !name.is_empty());
+        primary.into_iter().chain(self.indexes.iter().map(|index| index.name.as_str()))
+    }
+
+    /// True if all positions, ids and types are as the rest of the crate relies on: a descriptor read from the store is
+    /// not used before this was checked.
+    pub(crate) fn is_sound(&self) -> bool {
+        let key = |positions: &[usize]| !positions.is_empty() && positions.iter().all(|position| *position < self.columns.len());
+        self.database.0 > 0
+            && self.columns.windows(2).all(|pair| pair[0].id < pair[1].id)
+            && self.columns.iter().all(|column| column.ty.is_sound())
+            && key(&self.primary_key)
+            && self.primary_key.iter().all(|position| !self.columns[*position].nullable)
+            && self.indexes.iter().all(|index| key(&index.columns) && (1..self.next_index).contains(&index.id.0))
+    }
+}

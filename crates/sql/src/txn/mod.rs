@@ -1,0 +1,9 @@
+//! Transactions as statements use them: where they run, and the one that is open.
+
+mod databases;
+mod handle;
+mod keyspaces;
+
+pub use databases::databases;
+pub use handle::{Active, TransactionHandle};
+pub use keyspaces::{Home, Keyspaces};
