@@ -57,12 +57,15 @@ pub trait Automaton {
 /// A member as sets of states of its automaton. They are worked out as they are asked for, and once.
 pub struct Whereabouts<A: Automaton>(Mutex<Tables<A>>);
 
+/// What may be said from each set, by what was heard.
+type Sayings<A> = HashMap<(SetId, <A as Automaton>::Heard), Vec<Saying<<A as Automaton>::Words>>>;
+
 struct Tables<A: Automaton> {
     automaton: A,
     sets: Vec<Vec<u32>>,
     numbers: HashMap<Vec<u32>, SetId>,
     spread: HashMap<(SetId, A::Heard), SetId>,
-    sayings: HashMap<(SetId, A::Heard), Vec<Saying<A::Words>>>,
+    sayings: Sayings<A>,
 }
 
 impl<A: Automaton> Whereabouts<A> {

@@ -113,9 +113,9 @@ impl Resolution {
         let begins = self.beginnings().into_iter().find(is_first).expect("a path begins at a beginning").sets;
         for (state, action) in steps {
             let Some(Action { survivor, saying }) = action else { break };
-            for other in 0..SURVIVORS {
+            for (other, turns) in turns.iter_mut().enumerate() {
                 let says = if other == survivor { saying.says } else { Words::default() };
-                turns[other].push(Turn { heard: self.heard(&state, other), says });
+                turns.push(Turn { heard: self.heard(&state, other), says });
             }
             spoken.push(Spoken { member: region(survivor).to_string(), words: self.vocabulary().line(saying.says) });
         }

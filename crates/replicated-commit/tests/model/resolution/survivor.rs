@@ -108,7 +108,7 @@ impl Survivor {
             Input::AskVote => self.host.hear(asker, Note::AskVote { meta: meta() }),
             Input::Place => self.host.hear_promise(asker, Promise::Placed { placement: second_placement() }),
             Input::Lead => {
-                self.host.now = self.host.now + LONG;
+                self.host.now += LONG;
                 self.host.hear_from_all();
                 Some(self.host.take(SiteInput::Timer(Timer::Tick))).filter(|sent| sent.iter().any(is_inquiry))?
             }

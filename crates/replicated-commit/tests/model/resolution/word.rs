@@ -33,6 +33,7 @@ pub struct Message {
 
 /// Something that is said.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all words are messages")]
 pub enum Word {
     /// The lost region told its client the outcome.
     Told(Outcome),
