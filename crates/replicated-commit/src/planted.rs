@@ -35,6 +35,12 @@ pub enum Planted {
     DoubtsNotDurable,
     /// The vote of a lost region counts as a refusal.
     LostRefuses,
+    /// The leader of a round goes on once a majority of the survivors has answered.
+    MajorityOfSurvivors,
+    /// A region that has promised a round still works the outcome out from votes.
+    LateWordCounts,
+    /// A region that has promised a round believes a claim that the attempt aborted.
+    BoundBelieves,
     /// Two attempts in each other's way both commit by assumption.
     RivalsBothCommit,
     /// Nobody looks whether what is committed by assumption had read the newest versions.
@@ -51,7 +57,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 20] = [
+    pub const ALL: [Planted; 23] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -66,6 +72,9 @@ impl Planted {
         Planted::StopsInDoubt,
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
+        Planted::MajorityOfSurvivors,
+        Planted::LateWordCounts,
+        Planted::BoundBelieves,
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
         Planted::VotesUnsettled,

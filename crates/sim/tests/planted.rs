@@ -43,7 +43,7 @@ fn assert_all_caught<B: Copy + std::fmt::Debug, S: Scenario>(bugs: impl IntoIter
 
 #[test]
 fn every_bug_planted_in_the_protocol_is_caught() {
-    // These are caught by scenarios or the model of `rhumb-replicated-commit`.
+    // These are caught by scenarios or the models of `rhumb-replicated-commit`.
     let elsewhere = [
         Planted::RefusalNotDurable,
         Planted::ProvisionalCounts,
@@ -51,6 +51,9 @@ fn every_bug_planted_in_the_protocol_is_caught() {
         Planted::GatewayCountsOn,
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
+        Planted::MajorityOfSurvivors,
+        Planted::LateWordCounts,
+        Planted::BoundBelieves,
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
         Planted::FloorsIgnored,

@@ -584,7 +584,9 @@ impl Coordinator {
             state.bound.insert(from);
         }
         match (state.decision(), decision) {
-            (None, Decision::Aborted) if state.acceptor.is_bound() => cx.fx.count("commit.abort_claimed"),
+            (None, Decision::Aborted) if state.acceptor.is_bound() && !cx.rules.breaks(Planted::BoundBelieves) => {
+                cx.fx.count("commit.abort_claimed")
+            }
             (None, Decision::Committed { .. }) if state.acceptor.has_accepted_abort() => cx.fx.count("commit.commit_claimed"),
             (None, _) => {
                 state.kept |= is_own || has_entry;
@@ -740,7 +742,8 @@ impl Coordinator {
 
     fn count_votes(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision().is_none()) else { return };
-        if state.acceptor.is_bound() || cx.is_lost(cx.me.region, &state.meta) {
+        let is_bound = state.acceptor.is_bound() && !cx.rules.breaks(Planted::LateWordCounts);
+        if is_bound || cx.is_lost(cx.me.region, &state.meta) {
             return; // only a round decides it; or the others have done so without this region
         }
         let tally = self.tally(near, state);

@@ -238,7 +238,9 @@ impl Coordinator {
         let Some(state) = self.attempts.get(&attempt).filter(|state| state.decision().is_none()) else { return };
         let Some(leader) = &state.leader else { return };
         let meta = state.meta.clone();
-        if !leader.awaited().is_empty() {
+        let missing =
+            if cx.rules.breaks(Planted::MajorityOfSurvivors) { leader.survivors().len() - leader.survivors().majority() } else { 0 };
+        if leader.awaited().len() > missing {
             return;
         }
         if let Some(decision) = leader.proposed() {

@@ -3,13 +3,9 @@
 use std::fmt::{Debug, Result, Write};
 use std::hash::{DefaultHasher, Hasher};
 
-/// Fields that nothing which happens in the model reads, so that states which differ in them alone are one. `asked` is for the ticks of a region,
-/// which has none. A `tally` holds a region's own vote, which stands beside it, and the votes by which an attempt was decided, which nobody counts
-/// again. The `last` token that was given need only differ from all others, and so does the `last` timestamp of a clock that issues none any more.
-const UNREAD: [&str; 3] = ["asked", "tally", "last"];
-
-/// Reads a text while it is printed, but for the values of those fields.
+/// Reads a text while it is printed, but for the values of some fields.
 struct Digest {
+    unread: &'static [&'static str],
     hasher: DefaultHasher,
     /// How many brackets are open within a value that is left out; none outside of such a value.
     depth: Option<usize>,
@@ -37,16 +33,17 @@ impl Write for Digest {
             self.depth = None;
         }
         self.hasher.write(piece.as_bytes());
-        if UNREAD.contains(&piece) {
+        if self.unread.contains(&piece) {
             self.depth = Some(0);
         }
         Ok(())
     }
 }
 
-/// The digest of all that `value` prints.
-pub fn digest(value: &impl Debug) -> u64 {
-    let mut digest = Digest { hasher: DefaultHasher::new(), depth: None };
+/// The digest of all that `value` prints, but for the values of fields that nothing which happens in a model reads: states that differ in them
+/// alone are one.
+pub fn digest(value: &impl Debug, unread: &'static [&'static str]) -> u64 {
+    let mut digest = Digest { unread, hasher: DefaultHasher::new(), depth: None };
     write!(digest, "{value:?}").expect("a digest takes every text");
     digest.hasher.finish()
 }

@@ -1,6 +1,6 @@
 //! The disk of a site: what is durable, and what waits to be.
 
-use crate::word::Words;
+use crate::host::Sent;
 use rhumb_core::actor::{Op, Space, Token};
 use rhumb_core::{Batch, Key, Load, Loaded, Row, Timestamp};
 use rhumb_replicated_commit::Promise;
@@ -12,7 +12,7 @@ pub struct Write {
     pub batch: Batch,
     pub token: Option<Token>,
     /// What others are told then.
-    pub says: Words,
+    pub sends: Vec<Sent>,
     /// What the site sends to itself then.
     pub to_itself: Vec<Promise>,
 }
@@ -42,7 +42,8 @@ impl Disk {
     pub fn write(&mut self, write: Write) {
         match self.queue.back_mut().filter(|_| write.is_empty()) {
             Some(last) => {
-                last.says = last.says.or(write.says);
+                let fresh: Vec<Sent> = write.sends.into_iter().filter(|sent| !last.sends.contains(sent)).collect();
+                last.sends.extend(fresh);
                 let fresh: Vec<Promise> = write.to_itself.into_iter().filter(|promise| !last.to_itself.contains(promise)).collect();
                 last.to_itself.extend(fresh);
             }
@@ -71,19 +72,21 @@ impl Disk {
     pub fn load(&self, load: &Load, stale: bool) -> Loaded {
         let mut store = self.durable.clone();
         self.queue.iter().for_each(|write| store.apply(&write.batch));
-        let row = |key: &Key| {
-            let version = store.rows.get(key).copied().unwrap_or_default();
+        let row = |key: &Key, at: Timestamp| {
+            // No row is written twice before somebody asks for what it was earlier.
+            let version = store.rows.get(key).copied().filter(|version| *version <= at).unwrap_or_default();
             let newest = if stale { version.max(Timestamp::from_bits(1)) } else { version };
             Row { key: key.clone(), version: newest, value: None }
         };
         match load {
-            Load::Stamps { keys } => Loaded::Rows { rows: keys.iter().map(row).collect(), more: false },
+            Load::Stamps { keys } => Loaded::Rows { rows: keys.iter().map(|key| row(key, Timestamp::MAX)).collect(), more: false },
+            Load::Get { keys, at, .. } => Loaded::Rows { rows: keys.iter().map(|key| row(key, *at)).collect(), more: false },
             Load::Records { space, .. } => {
                 let of_space = store.records.iter().filter(|((of, _), _)| of == space);
                 let records = of_space.map(|((_, key), bytes)| (key.clone().into(), bytes.clone().into()));
                 Loaded::Records { records: records.collect(), more: false }
             }
-            Load::Get { .. } | Load::Scan { .. } | Load::ScanStamps { .. } | Load::Versions { .. } => unreachable!("nobody reads values"),
+            Load::Scan { .. } | Load::ScanStamps { .. } | Load::Versions { .. } => unreachable!("nobody reads ranges or old versions"),
         }
     }
 }

@@ -1,22 +1,17 @@
-//! The driver of one site of the product: its disk, and what it says to others.
+//! The driver of one site of the product: its disk, and what it lets others know.
 
 use crate::disk::{Disk, Write};
-use crate::word::{Cast, End, TXNS, Word, Words};
 use rhumb_commit::placement::Placement;
-use rhumb_commit::transaction::TxnError;
-use rhumb_commit::votes::Decision;
+use rhumb_commit::votes::Outcome;
 use rhumb_core::actor::{Effect, Gated, Token};
-use rhumb_core::{Actor, Batch, Body, Effects, Input, Load, RegionId, Rules, SiteId, Time, Timestamp, Topology, TxnId};
-use rhumb_replicated_commit::message::{Attempt, Meta, Voted};
+use rhumb_core::{Actor, Batch, Body, Effects, Input, Load, Rules, SiteId, Time, Timestamp, Topology, record};
+use rhumb_replicated_commit::message::ATTEMPT;
 use rhumb_replicated_commit::planted::Planted;
 use rhumb_replicated_commit::{Answer, Config, Note, Promise, Site};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The number of regions that vote.
-pub const REGIONS: usize = 3;
-
-/// When the clocks of all sites stand still.
+/// When the clocks of all sites stand still, unless a model moves them.
 pub const NOW: Time = Time::from_micros(100_000_000);
 
 /// How the cluster departs from the product.
@@ -28,6 +23,35 @@ pub struct Departure {
     pub sent_before_sync: bool,
 }
 
+impl Departure {
+    /// Sites break this rule.
+    #[cfg(feature = "planted")]
+    pub fn breaking(rule: Planted) -> Departure {
+        Departure { rules: Rules::breaking(rule), ..Departure::default() }
+    }
+}
+
+/// What all sites begin with.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// The number of regions, one site each.
+    pub regions: usize,
+    pub placement: Placement,
+    pub departure: Departure,
+}
+
+/// What a site lets others know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sent {
+    Message {
+        to: SiteId,
+        body: Body<Note, Promise>,
+    },
+    Answer(Answer),
+    /// The site is certain how the attempt of a model ended.
+    Certain(Outcome),
+}
+
 /// A site on its disk.
 #[derive(Clone, Debug)]
 pub struct Host {
@@ -37,10 +61,7 @@ pub struct Host {
     /// What it has asked its disk for.
     loads: Vec<(Token, Load)>,
     pub now: Time,
-    departure: Departure,
-    /// The transaction that a client has begun here, and the first attempt to commit it.
-    pub began: Option<TxnId>,
-    pub made: Option<Meta>,
+    cluster: Arc<Cluster>,
 }
 
 /// The site of that region.
@@ -48,26 +69,16 @@ pub const fn site(region: usize) -> SiteId {
     SiteId::new(region as u16, 0)
 }
 
-/// The gateway of that transaction. Each is in a region of its own, which does not vote.
-pub const fn gateway(txn: usize) -> SiteId {
-    site(REGIONS + txn)
-}
-
-/// The transaction that has this gateway.
-fn txn_at(gateway: SiteId) -> usize {
-    usize::from(gateway.region.0) - REGIONS
-}
-
-fn boot(me: SiteId, rules: Rules<Planted>) -> Site {
-    let names = (0..REGIONS + TXNS).map(|region| format!("r{region}")).collect();
-    Site::new(me, Arc::new(Topology::new(names, 1)), Placement::everywhere(REGIONS), Config::default()).with_rules(rules)
+fn boot(me: SiteId, cluster: &Cluster) -> Site {
+    let names = (0..cluster.regions).map(|region| format!("r{region}")).collect();
+    let topology = Arc::new(Topology::new(names, 1));
+    Site::new(me, topology, cluster.placement.clone(), Config::default()).with_rules(cluster.departure.rules)
 }
 
 impl Host {
     /// A site that has just begun to serve.
-    pub fn new(me: SiteId, departure: Departure) -> Host {
-        let (site, disk, loads) = (boot(me, departure.rules), Disk::default(), Vec::new());
-        let mut host = Host { me, site, disk, loads, now: NOW, departure, began: None, made: None };
+    pub fn new(me: SiteId, cluster: Arc<Cluster>) -> Host {
+        let mut host = Host { me, site: boot(me, &cluster), disk: Disk::default(), loads: Vec::new(), now: NOW, cluster };
         host.start();
         host
     }
@@ -79,15 +90,20 @@ impl Host {
             self.load(0, false);
         }
         self.sync_all();
+        self.hear_from_all();
+    }
+
+    /// All others are heard: they are alive.
+    pub fn hear_from_all(&mut self) {
         let me = self.me;
-        for other in (0..REGIONS + TXNS).map(site).filter(|other| *other != me) {
+        for other in (0..self.cluster.regions).map(site).filter(|other| *other != me) {
             self.hear(other, Note::Heard { at: Timestamp::ZERO });
         }
     }
 
     /// It crashes, and starts again. Being down is the same as hearing nothing.
     pub fn crash(&mut self) {
-        self.site = boot(self.me, self.departure.rules);
+        self.site = boot(self.me, &self.cluster);
         self.disk = self.disk.after_crash();
         self.loads.clear();
         self.start();
@@ -103,134 +119,90 @@ impl Host {
         self.disk.waiting()
     }
 
-    /// A message arrives.
-    pub fn hear(&mut self, from: SiteId, note: Note) -> Words {
+    /// A message that promises nothing arrives.
+    pub fn hear(&mut self, from: SiteId, note: Note) -> Vec<Sent> {
         self.take(Input::Message { from, body: Body::Note(note) })
     }
 
-    /// Votes of different regions arrive, the first that of region `first`.
-    pub fn hear_votes(&mut self, first: usize, meta: &Meta, casts: &[Option<Cast>]) -> Words {
-        let mut said = Words::NONE;
-        for (region, cast) in (first..).zip(casts) {
-            let Some(cast) = *cast else { continue };
-            let voted = Voted { meta: meta.clone(), region: RegionId(region as u16), vote: cast.into(), high: Timestamp::ZERO };
-            said = said.or(self.take(Input::Message { from: site(region), body: Body::Promise(Promise::Vote(voted)) }));
-        }
-        said
-    }
-
-    /// Somebody tells the outcome.
-    pub fn hear_end(&mut self, from: SiteId, meta: &Meta, end: End) -> Words {
-        let decision = if end == End::Committed { Decision::Committed { floor: meta.at } } else { Decision::Aborted };
-        self.hear(from, Note::Decided { meta: meta.clone(), decision })
+    /// A message arrives of what is durable at its sender.
+    pub fn hear_promise(&mut self, from: SiteId, promise: Promise) -> Vec<Sent> {
+        self.take(Input::Message { from, body: Body::Promise(promise) })
     }
 
     /// A load is answered.
-    pub fn load(&mut self, place: usize, stale: bool) -> Words {
+    pub fn load(&mut self, place: usize, stale: bool) -> Vec<Sent> {
         let (token, load) = self.loads.remove(place);
         let loaded = self.disk.load(&load, stale);
         self.take(Input::Loaded { token, loaded })
     }
 
     /// The first write that waits becomes durable.
-    pub fn sync(&mut self) -> Words {
-        self.disk.sync().map_or(Words::NONE, |write| self.carry_out(write))
+    pub fn sync(&mut self) -> Vec<Sent> {
+        self.disk.sync().map_or(Vec::new(), |write| self.carry_out(write))
     }
 
     /// All writes that wait become durable.
-    pub fn sync_all(&mut self) -> Words {
-        let mut said = Words::NONE;
+    pub fn sync_all(&mut self) -> Vec<Sent> {
+        let mut sent = Vec::new();
         while self.waiting() > 0 {
-            said = said.or(self.sync());
+            sent.extend(self.sync());
         }
-        said
+        sent
     }
 
-    fn carry_out(&mut self, write: Write) -> Words {
-        let mut said = write.says;
+    fn carry_out(&mut self, write: Write) -> Vec<Sent> {
+        let mut sent = write.sends;
         for promise in write.to_itself {
-            said = said.or(self.take(Input::Message { from: self.me, body: Body::Promise(promise) }));
+            sent.extend(self.hear_promise(self.me, promise));
         }
-        match write.token {
-            Some(token) => said.or(self.take(Input::Persisted { token })),
-            None => said,
+        if let Some(token) = write.token {
+            sent.extend(self.take(Input::Persisted { token }));
         }
+        sent
     }
 
-    /// The site takes an input; returns what it says to others. What it sends to itself arrives at once: nothing else can tell it when.
-    pub fn take(&mut self, input: Input<Site>) -> Words {
-        let (mut said, mut inputs) = (Words::NONE, VecDeque::from([input]));
+    /// The site takes an input; returns what it lets others know. What it sends to itself arrives at once: nothing else can tell it when.
+    pub fn take(&mut self, input: Input<Site>) -> Vec<Sent> {
+        let (mut sent, mut inputs) = (Vec::new(), VecDeque::from([input]));
         while let Some(input) = inputs.pop_front() {
-            let mut fx = Effects::new(false);
+            let mut fx = Effects::new(false).recording();
             self.site.step(self.now, input, &mut fx);
+            for agreed in fx.take_agreed().into_iter().filter(|agreed| agreed.topic == ATTEMPT) {
+                let committed: Option<Timestamp> = record::decode(&agreed.value).expect("when an attempt committed, or that it aborted");
+                sent.push(Sent::Certain(if committed.is_some() { Outcome::Committed } else { Outcome::Aborted }));
+            }
             for effect in fx.take() {
                 match effect {
                     Effect::Send { to, note } if to == self.me => inputs.push_back(Input::Message { from: to, body: Body::Note(note) }),
-                    Effect::Send { note, .. } => said = said.or(self.sent(note)),
+                    Effect::Send { to, note } => sent.push(Sent::Message { to, body: Body::Note(note) }),
                     Effect::Load { token, load } => self.loads.push((token, load)),
-                    Effect::Persist { batch, token, then } => said = said.or(self.write(batch, token, then)),
-                    Effect::Answer { answer, .. } => said = said.or(self.answered(answer)),
+                    Effect::Persist { batch, token, then } => sent.extend(self.write(batch, token, then)),
+                    Effect::Answer { answer, .. } => sent.push(Sent::Answer(answer)),
                     Effect::SetTimer { .. } | Effect::Collect(_) | Effect::Count(_) | Effect::Trace(_) => {}
                 }
             }
         }
-        said
+        sent
     }
 
-    fn write(&mut self, batch: Batch, token: Option<Token>, then: Vec<Gated<Site>>) -> Words {
-        let mut write = Write { batch, token, says: Words::NONE, to_itself: Vec::new() };
+    fn write(&mut self, batch: Batch, token: Option<Token>, then: Vec<Gated<Site>>) -> Vec<Sent> {
+        let mut write = Write { batch, token, sends: Vec::new(), to_itself: Vec::new() };
         for gated in then {
             match gated {
                 Gated::Send { to, promise } if to == self.me => write.to_itself.push(promise),
-                Gated::Send { promise: Promise::Vote(Voted { meta, vote, .. }), .. } => {
-                    write.says.add(Word::Vote(txn_at(meta.attempt.txn.gateway), Cast::from(&vote)));
-                }
-                Gated::Send { .. } => {}
+                Gated::Send { to, promise } => write.sends.push(Sent::Message { to, body: Body::Promise(promise) }),
                 Gated::Answer { .. } => unreachable!("no client waits for a write"),
             }
         }
         if write.is_empty() && self.waiting() == 0 {
             return self.carry_out(write);
         }
-        if self.departure.sent_before_sync {
-            let early = Write { batch: Batch::new(), token: None, says: write.says, to_itself: std::mem::take(&mut write.to_itself) };
-            self.disk.write(Write { says: Words::NONE, ..write });
-            return self.carry_out(early);
+        if self.cluster.departure.sent_before_sync {
+            let (sends, to_itself) = (std::mem::take(&mut write.sends), std::mem::take(&mut write.to_itself));
+            self.disk.write(write);
+            return self.carry_out(Write { batch: Batch::new(), token: None, sends, to_itself });
         }
         self.disk.write(write);
-        Words::NONE
-    }
-
-    /// A message to another site leaves. Of those that are not listed here the model has all from the beginning, or they tell what the listed
-    /// ones tell.
-    fn sent(&mut self, note: Note) -> Words {
-        let txn = |attempt: &Attempt| txn_at(attempt.txn.gateway);
-        let is_of_first = |made: &Option<Meta>, attempt: &Attempt| made.as_ref().is_none_or(|made| made.attempt == *attempt);
-        match note {
-            Note::Accept { meta, .. } => {
-                self.made.get_or_insert(meta);
-                Words::NONE
-            }
-            Note::Decided { meta, decision } if is_of_first(&self.made, &meta.attempt) => {
-                Words::from_iter([Word::Decided(txn(&meta.attempt), End::from(decision))])
-            }
-            Note::Withdraw { meta } if is_of_first(&self.made, &meta.attempt) => Words::from_iter([Word::Withdraw(txn(&meta.attempt))]),
-            _ => Words::NONE,
-        }
-    }
-
-    /// The client is told something.
-    fn answered(&mut self, answer: Answer) -> Words {
-        let word = |end| Words::from_iter([Word::Answered(txn_at(self.me), end)]);
-        match answer {
-            Answer::Committed(_) => word(End::Committed),
-            Answer::Failed(TxnError::Conflict(_)) => word(End::Aborted),
-            Answer::Failed(TxnError::Unknown(_)) => Words::NONE,
-            Answer::Began { txn } => {
-                self.began = Some(txn);
-                Words::NONE
-            }
-            other => unreachable!("no client is told {other:?}"),
-        }
+        Vec::new()
     }
 }

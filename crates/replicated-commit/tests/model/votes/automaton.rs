@@ -1,8 +1,9 @@
 //! A member of the cluster as a finite automaton: found by running it, as states that no sequence of inputs can tell apart.
 
+use super::heard::Heard;
+use super::word::Words;
 use crate::digest::digest;
-use crate::heard::Heard;
-use crate::word::Words;
+use crate::whereabouts;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 
@@ -21,20 +22,20 @@ pub trait Machine: Clone + Debug {
 }
 
 /// What comes of an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Step<I> {
-    pub input: I,
-    pub says: Words,
-    pub to: u32,
-}
+type Step<I> = whereabouts::Step<I, Words>;
+
+/// Fields that nothing which happens in the model reads. `asked` is for the ticks of a region, which has none. A `tally` holds a region's own vote,
+/// which stands beside it, and the votes by which an attempt was decided, which nobody counts again. The `last` token that was given need only
+/// differ from all others, and so does the `last` timestamp of a clock that issues none any more.
+const UNREAD: [&str; 3] = ["asked", "tally", "last"];
 
 /// What can become of a machine.
 #[derive(Debug)]
 pub struct Automaton<M: Machine> {
     /// How many states were found, before those that nothing can tell apart became one.
-    pub found: usize,
+    found: usize,
     /// The steps from each state. It begins in the first.
-    pub steps: Vec<Vec<Step<M::Input>>>,
+    steps: Vec<Vec<Step<M::Input>>>,
 }
 
 impl<M: Machine> Automaton<M> {
@@ -52,9 +53,27 @@ impl<M: Machine> Automaton<M> {
     }
 }
 
+impl<M: Machine> whereabouts::Automaton for Automaton<M> {
+    type Input = M::Input;
+    type Words = Words;
+    type Heard = Heard;
+
+    fn steps(&mut self, state: u32, heard: &Heard) -> Vec<Step<M::Input>> {
+        self.steps[state as usize].iter().filter(|step| M::is_possible(&step.input, heard)).copied().collect()
+    }
+
+    fn known(heard: &Heard) -> Words {
+        heard.known()
+    }
+
+    fn size(&self) -> String {
+        format!("{} states, {} that differ", self.found, self.steps.len())
+    }
+}
+
 /// The steps from each state of a machine, in the order in which states are found.
 fn explore<M: Machine>(machine: M) -> Vec<Vec<Step<M::Input>>> {
-    let mut numbers = BTreeMap::from([(digest(&machine), 0)]);
+    let mut numbers = BTreeMap::from([(digest(&machine, &UNREAD), 0)]);
     let mut open = VecDeque::from([machine]);
     let mut steps = Vec::new();
     while let Some(machine) = open.pop_front() {
@@ -63,7 +82,7 @@ fn explore<M: Machine>(machine: M) -> Vec<Vec<Step<M::Input>>> {
             let mut next = machine.clone();
             let Some(says) = next.take(input) else { continue };
             let fresh = numbers.len() as u32;
-            let to = *numbers.entry(digest(&next)).or_insert(fresh);
+            let to = *numbers.entry(digest(&next, &UNREAD)).or_insert(fresh);
             if to == fresh {
                 open.push_back(next);
             }

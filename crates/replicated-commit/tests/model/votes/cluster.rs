@@ -1,19 +1,27 @@
 //! The state space: what was said, and where each member may be.
 
-use crate::gateway::Gateway;
-use crate::heard::Heard;
-use crate::host::{Departure, REGIONS};
-use crate::region::{Bounds, Region};
-use crate::whereabouts::{BEGINNING, Saying, SetId, Whereabouts};
-use crate::word::{TXNS, Words};
+use super::automaton::Automaton;
+use super::gateway::Gateway;
+use super::heard::Heard;
+use super::region::{Bounds, Region};
+use super::word::{REGIONS, TXNS, Words};
+use crate::host::{Cluster, Departure};
+use crate::schedule::{Move, Spoken, lines};
+use crate::whereabouts::{self, Messages, SetId, Turn, Whereabouts};
+use rhumb_commit::placement::Placement;
 use stateright::{Model, Path, Property};
 use std::sync::Arc;
+
+/// Each member begins in the first state of its automaton.
+const BEGINNING: SetId = 0;
+
+type Saying = whereabouts::Saying<Words>;
 
 /// The members of the cluster.
 #[derive(Clone)]
 pub struct Votes {
-    regions: Arc<Whereabouts<Region>>,
-    gateways: [Arc<Whereabouts<Gateway>>; TXNS],
+    regions: Arc<Whereabouts<Automaton<Region>>>,
+    gateways: [Arc<Whereabouts<Automaton<Gateway>>>; TXNS],
 }
 
 /// A region.
@@ -50,10 +58,10 @@ pub struct Action {
 impl Votes {
     /// The product but for a departure.
     pub fn new(departure: Departure, bounds: Bounds) -> Votes {
-        Votes {
-            regions: Arc::new(Whereabouts::of(Region::new(departure, bounds))),
-            gateways: [0, 1].map(|txn| Arc::new(Whereabouts::of(Gateway::new(txn, departure)))),
-        }
+        let cluster = Arc::new(Cluster { regions: REGIONS + TXNS, placement: Placement::everywhere(REGIONS), departure });
+        let region = Automaton::of(Region::new(cluster.clone(), bounds));
+        let gateway = |txn| Automaton::of(Gateway::new(txn, cluster.clone()));
+        Votes { regions: Arc::new(Whereabouts::of(region, 1)), gateways: [0, 1].map(|txn| Arc::new(Whereabouts::of(gateway(txn), 1))) }
     }
 
     /// How large the members are, as a line.
@@ -108,34 +116,40 @@ impl Votes {
         let mut who: [usize; REGIONS] = std::array::from_fn(|place| place);
         for (state, action) in path.into_vec() {
             let Some(action) = action else { break };
-            let time = |member| (Votes::heard(&state, member), if action.member == member { action.saying.says } else { Words::NONE });
-            (0..REGIONS).for_each(|place| regions[who[place]].push(time(Member::Region(place))));
-            (0..TXNS).for_each(|txn| gateways[txn].push(time(Member::Gateway(txn))));
-            spoken.push(match action.member {
-                Member::Region(place) => (Member::Region(who[place]), action.saying.says),
-                gateway => (gateway, action.saying.says),
-            });
+            let turn = |member| Turn {
+                heard: Votes::heard(&state, member),
+                says: if action.member == member { action.saying.says } else { Words::NONE },
+            };
+            (0..REGIONS).for_each(|place| regions[who[place]].push(turn(Member::Region(place))));
+            (0..TXNS).for_each(|txn| gateways[txn].push(turn(Member::Gateway(txn))));
+            let speaker = match action.member {
+                Member::Region(place) => Member::Region(who[place]),
+                gateway => gateway,
+            };
+            spoken.push(Spoken { member: format!("{speaker:?}"), words: format!("{:?}", action.saying.says) });
             let after = self.after(&state, action);
             let mut places: Vec<(Place, usize)> = after.regions.into_iter().zip(who).collect();
             places.sort_unstable();
             who = std::array::from_fn(|place| places[place].1);
         }
-        let mut inputs: Vec<(usize, Member, String)> = Vec::new();
-        for (region, times) in regions.iter().enumerate() {
-            let all = self.regions.inputs(times).into_iter();
-            inputs.extend(all.map(|(time, input)| (time, Member::Region(region), format!("{input:?}"))));
+        let mut moves = Vec::new();
+        for (region, turns) in regions.iter().enumerate() {
+            let inputs = self.regions.inputs(0, turns).into_iter();
+            moves.extend(inputs.map(|(time, input)| Move {
+                time,
+                member: format!("{:?}", Member::Region(region)),
+                input: format!("{input:?}"),
+            }));
         }
-        for (txn, times) in gateways.iter().enumerate() {
-            let all = self.gateways[txn].inputs(times).into_iter();
-            inputs.extend(all.map(|(time, input)| (time, Member::Gateway(txn), format!("{input:?}"))));
+        for (txn, turns) in gateways.iter().enumerate() {
+            let inputs = self.gateways[txn].inputs(0, turns).into_iter();
+            moves.extend(inputs.map(|(time, input)| Move {
+                time,
+                member: format!("{:?}", Member::Gateway(txn)),
+                input: format!("{input:?}"),
+            }));
         }
-        // Whoever says something does so by the last of the inputs before that.
-        inputs.sort_by_key(|(time, member, _)| (*time, *member == spoken[*time].0));
-        let says = |number: usize| {
-            let is_last = inputs.get(number + 1).is_none_or(|next| next.0 > inputs[number].0);
-            if is_last { format!(" ─▶ {:?}", spoken[inputs[number].0].1) } else { String::new() }
-        };
-        inputs.iter().enumerate().map(|(number, (_, member, input))| format!("{member:?}: {input}{}", says(number))).collect()
+        lines(moves, &spoken)
     }
 }
 
@@ -168,6 +182,6 @@ impl Model for Votes {
     }
 
     fn properties(&self) -> Vec<Property<Votes>> {
-        crate::properties::all()
+        super::properties::all()
     }
 }

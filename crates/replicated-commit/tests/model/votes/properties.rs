@@ -1,8 +1,7 @@
 //! What must hold in every state, and what must be reachable.
 
-use crate::host::REGIONS;
-use crate::votes::{Member, Place, State, Votes};
-use crate::word::{Cast, End, TXNS, Word, Words};
+use super::cluster::{Member, Place, State, Votes};
+use super::word::{Cast, End, REGIONS, TXNS, Word, Words};
 use stateright::Property;
 
 /// No two learners ever conclude differently about a transaction.

@@ -1,7 +1,6 @@
 //! What a member has said itself, and what may have arrived there: whatever others have said.
 
-use crate::host::REGIONS;
-use crate::word::{Cast, Word, Words};
+use super::word::{Cast, REGIONS, Word, Words};
 
 /// The network, as one member sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

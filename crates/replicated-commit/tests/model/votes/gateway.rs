@@ -1,13 +1,14 @@
 //! The gateway of a transaction, and its client: one site, in a region that does not vote.
 
-use crate::automaton::Machine;
-use crate::heard::{Casts, Heard, all_casts};
-use crate::host::{Departure, Host, NOW, REGIONS, gateway, site};
-use crate::word::{End, Word, Words};
-use rhumb_commit::transaction::{CommitOptions, ReadMode};
-use rhumb_core::{Input as SiteInput, Span};
+use super::automaton::Machine;
+use super::heard::{Casts, Heard, all_casts};
+use super::word::{End, REGIONS, Word, Words, gateway, hear_end, hear_votes};
+use crate::host::{Cluster, Host, NOW, Sent, site};
+use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
+use rhumb_core::{Body, Input as SiteInput, Span};
 use rhumb_replicated_commit::message::Meta;
-use rhumb_replicated_commit::{Config, Note, Request, Timer};
+use rhumb_replicated_commit::{Answer, Config, Note, Request, Timer};
+use std::sync::Arc;
 
 /// What happens to a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,20 +35,37 @@ pub struct Gateway {
 
 impl Gateway {
     /// A gateway whose client has asked to commit, and which has sent the `Accept`s.
-    pub fn new(txn: usize, departure: Departure) -> Gateway {
-        let mut host = Host::new(gateway(txn), departure);
-        host.take(SiteInput::Client { id: 0, request: Request::Begin { mode: ReadMode::Locking } });
-        let began = host.began.expect("a client may begin at once");
+    pub fn new(txn: usize, cluster: Arc<Cluster>) -> Gateway {
+        let mut host = Host::new(gateway(txn), cluster);
+        let sent = host.take(SiteInput::Client { id: 0, request: Request::Begin { mode: ReadMode::Locking } });
+        let [Sent::Answer(Answer::Began { txn: began })] = sent[..] else { unreachable!("a client may begin at once: {sent:?}") };
         let writes = vec![("k".into(), Some("new".into()))];
         let request = Request::Commit { txn: began, writes, expect: Vec::new(), options: CommitOptions::default() };
-        host.take(SiteInput::Client { id: 1, request });
-        let meta = host.made.clone().expect("an attempt is made at once");
+        let sent = host.take(SiteInput::Client { id: 1, request });
+        let made = sent.into_iter().find_map(|sent| match sent {
+            Sent::Message { body: Body::Note(Note::Accept { meta, .. }), .. } => Some(meta),
+            _ => None,
+        });
+        let meta = made.expect("an attempt is made at once");
         Gateway { txn, host, meta, is_over: false }
     }
 
-    fn tick(&mut self, after: Span) -> Words {
+    fn tick(&mut self, after: Span) -> Vec<Sent> {
         self.host.now = NOW + after;
         self.host.take(SiteInput::Timer(Timer::Tick))
+    }
+
+    /// What it says of its first attempt, to others and to the client.
+    fn word(&self, sent: &Sent) -> Option<Word> {
+        match sent {
+            Sent::Message { body: Body::Note(Note::Decided { meta, .. } | Note::Withdraw { meta }), .. } => {
+                Word::of(sent).filter(|_| meta.attempt == self.meta.attempt)
+            }
+            Sent::Answer(Answer::Committed(_)) => Some(Word::Answered(self.txn, End::Committed)),
+            Sent::Answer(Answer::Failed(TxnError::Conflict(_))) => Some(Word::Answered(self.txn, End::Aborted)),
+            Sent::Answer(Answer::Failed(TxnError::Unknown(_))) | Sent::Message { .. } | Sent::Certain(_) => None,
+            Sent::Answer(other) => unreachable!("no client is told {other:?}"),
+        }
     }
 }
 
@@ -68,15 +86,16 @@ impl Machine for Gateway {
     fn take(&mut self, input: Input) -> Option<Words> {
         let Config { outcome_deadline, withdraw_after, .. } = Config::default();
         let host = &mut self.host;
-        let said = match input {
-            Input::Hear(_, casts) => host.hear_votes(0, &self.meta, &casts),
-            Input::Told(_, end) => host.hear_end(site(0), &self.meta, end),
+        let mut sent = match input {
+            Input::Hear(_, casts) => hear_votes(host, 0, &self.meta, &casts),
+            Input::Told(_, end) => hear_end(host, site(0), &self.meta, end),
             Input::Asked => host.hear(site(0), Note::AskGateway { meta: self.meta.clone() }),
             Input::Late => self.tick(outcome_deadline - withdraw_after),
             Input::Deadline => self.tick(outcome_deadline),
         };
         // Nobody else can tell when something is on the disk of a gateway.
-        let said = said.or(self.host.sync_all());
+        sent.extend(self.host.sync_all());
+        let said: Words = sent.iter().filter_map(|sent| self.word(sent)).collect();
         let is_answered = End::ALL.iter().any(|end| said.has(Word::Answered(self.txn, *end)));
         self.is_over |= is_answered || input == Input::Deadline;
         (is_answered || !matches!(input, Input::Hear(..))).then_some(said)

@@ -1,13 +1,14 @@
 //! A region that votes: one site.
 
-use crate::automaton::Machine;
-use crate::heard::{Casts, Heard, all_casts};
-use crate::host::{Departure, Host, NOW, REGIONS, gateway, site};
-use crate::word::{End, TXNS, Word, Words};
+use super::automaton::Machine;
+use super::heard::{Casts, Heard, all_casts};
+use super::word::{End, REGIONS, TXNS, Word, Words, gateway, hear_end, hear_votes};
+use crate::host::{Cluster, Host, NOW, site};
 use rhumb_commit::placement::Regions;
 use rhumb_core::{Key, Span, Timestamp, TxnId};
 use rhumb_replicated_commit::Note;
 use rhumb_replicated_commit::message::{Attempt, Meta, Part, ReadCheck};
+use std::sync::Arc;
 
 /// What happens to a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,8 +48,8 @@ pub struct Region {
 }
 
 impl Region {
-    pub fn new(departure: Departure, bounds: Bounds) -> Region {
-        Region { host: Host::new(site(0), departure), bounds, known: [None; TXNS] }
+    pub fn new(cluster: Arc<Cluster>, bounds: Bounds) -> Region {
+        Region { host: Host::new(site(0), cluster), bounds, known: [None; TXNS] }
     }
 }
 
@@ -72,24 +73,25 @@ impl Machine for Region {
 
     fn take(&mut self, input: Input) -> Option<Words> {
         let host = &mut self.host;
-        let said = match input {
+        let sent = match input {
             Input::Accept(txn) => host.hear(gateway(txn), Note::Accept { meta: meta(txn), parts: vec![(0, part())] }),
             Input::AskVote(txn) => host.hear(site(1), Note::AskVote { meta: meta(txn) }),
             Input::Withdraw(txn) => host.hear(gateway(txn), Note::Withdraw { meta: meta(txn) }),
             Input::Hear(txn, casts) => {
-                let said = host.hear_votes(1, &meta(txn), &casts);
-                End::ALL.iter().any(|end| said.has(Word::Decided(txn, *end))).then_some(said)?
+                let sent = hear_votes(host, 1, &meta(txn), &casts);
+                End::ALL.iter().any(|end| Words::of(&sent).has(Word::Decided(txn, *end))).then_some(sent)?
             }
-            Input::Told(txn, end) => host.hear_end(site(1), &meta(txn), end),
+            Input::Told(txn, end) => hear_end(host, site(1), &meta(txn), end),
             Input::Load { place, stale } => host.load(place, stale),
             Input::Sync => host.sync(),
             Input::Crash => {
                 host.crash();
                 self.bounds.crashes -= 1;
                 self.known = [None; TXNS];
-                Words::NONE
+                Vec::new()
             }
         };
+        let said = Words::of(&sent);
         for (txn, known) in self.known.iter_mut().enumerate() {
             let is_known = |end: &End| input == Input::Told(txn, *end) || said.has(Word::Decided(txn, *end));
             *known = known.or(End::ALL.into_iter().find(is_known));

@@ -1,0 +1,68 @@
+//! A resolution: three regions survive, two with a vote (r0, r1) and one without (r2), and the vote of a lost one (r3) decides.
+//!
+//! r0 has voted yes on the attempt; r1 yes, no, or not yet; the lost region yes or no. Its vote is under way to one of the survivors, and so is its
+//! claim of the outcome if the votes decided it. From there on anything may happen at any time:
+//!
+//! ```text
+//!   r3's vote   ─▶ the survivor that it is under way to
+//!   AskVote     ─▶ a vote becomes final, and is said to everybody
+//!   final votes ─▶ a survivor that is not bound works the outcome out, and claims it
+//!   Place       ─▶ a survivor hears of the placement that declares r3 lost
+//!   Lead        ─▶ a long time passes, and r0 or r1, which are in doubt, begin a round
+//!   Inquire     ─▶ a survivor promises the round and testifies ─▶ the leader proposes
+//!   Propose     ─▶ a survivor looks at what the attempt had read ─▶ it accepts, or r1 contests ─▶ all have accepted: concluded
+//!   Load, Sync, Crash ─▶ a disk answers, or makes a write durable; a site starts again from what is durable
+//! ```
+//!
+//! A member is run as messages appear that may arrive there (`automaton.rs`), since there are too many that never do. Each message is numbered when it
+//! is sent first (`word.rs`).
+//!
+//! Simplifications that leave no behaviour out:
+//!
+//! - `AskVote` is in the network from the beginning, and the answer may be heard by all.
+//! - The votes of survivors arrive at once, and if they decide: each survivor testifies its own.
+//! - What a testimony says beside a known outcome makes none: its leader proposes that. Nor does one given again after the leader has proposed.
+//! - What a site sends to itself arrives at once.
+//!
+//! Simplifications that leave some out: a site is told nothing while a write waits; nobody hears that a higher round was promised; clocks stand
+//! still but for those that lead; the gateway is lost with its region; regions have one site each; no log is pulled, and nothing is forgotten.
+//! And [`Bounds`]. Promises that a crash forgets are broken in `tests/resolution_model`, which has a copy of the rules.
+
+mod automaton;
+mod cluster;
+#[cfg(feature = "planted")]
+mod planted;
+mod properties;
+mod survivor;
+mod word;
+
+use crate::host::Departure;
+use cluster::{Cases, Resolution};
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
+use survivor::Bounds;
+
+/// Explores all that the survivors of the product can reach: nothing that must not happen does, and all that should be possible is.
+fn check(bounds: Bounds, cases: Cases) {
+    let model = Resolution::new(Departure::default(), bounds, cases);
+    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
+    println!("{} states, {} steps, depth {}", checker.unique_state_count(), checker.state_count(), checker.max_depth());
+    let model = checker.model();
+    println!("{}", model.sizes());
+    for (name, path) in checker.discoveries() {
+        if model.property(name).expectation == Expectation::Always {
+            println!("\"{name}\" is violated:\n  {}", model.schedule(path).join("\n  "));
+        }
+    }
+    checker.assert_properties();
+}
+
+#[test]
+fn every_reachable_state_of_two_leaders_and_three_survivors_is_safe() {
+    check(Bounds { crashes: 0, rounds: 1 }, Cases::All);
+}
+
+#[test]
+#[ignore = "takes minutes: `make soak`"]
+fn every_reachable_state_is_safe_where_survivors_crash() {
+    check(Bounds { crashes: 1, rounds: 1 }, Cases::Refused);
+}
