@@ -28,6 +28,7 @@ macro_rules! sql_states {
                 }
             }
 
+            /// True for the conditions whose code begins so: a class has two characters.
             fn is_of_class(self, class: &str) -> bool {
                 self.code().starts_with(class)
             }
