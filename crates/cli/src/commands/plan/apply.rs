@@ -9,8 +9,8 @@
 //! ```
 
 use super::Failure;
-use super::inputs::usage;
 use super::live::{Live, PATH, layout, named};
+use super::usage;
 use crate::commands::{fail, runtime};
 use crate::http;
 use hyper::Method;

@@ -1,7 +1,8 @@
 //! The files that a plan is written to: a map, and the file of a cluster.
 
 use super::Failure;
-use super::inputs::{Inputs, usage};
+use super::inputs::Inputs;
+use super::usage;
 use rhumb_display::plot::{Links, Mark, Marks, Point, WorldMap};
 use rhumb_node::config::{Cluster, Coordinators, Placement, Wan};
 use rhumb_plan::layout::proposal::propose;

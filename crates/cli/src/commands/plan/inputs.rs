@@ -2,7 +2,7 @@
 
 use super::live::Live;
 use super::options::{AtMost, model};
-use super::{Args, Failure};
+use super::{Args, Failure, usage};
 use crate::wan;
 use rhumb_core::RttMatrix;
 use rhumb_plan::places::{self, Position};
@@ -164,9 +164,4 @@ fn read_file(path: Option<&PathBuf>) -> Result<Option<Text>, Failure> {
         Ok(Text { name, text })
     };
     path.map(read).transpose()
-}
-
-/// What was asked wrongly.
-pub fn usage(error: impl ToString) -> Failure {
-    (error.to_string(), 2)
 }

@@ -1,8 +1,7 @@
 //! A running cluster as the planner sees it: the placement in force, and what its sites measured, by way of one site's HTTP
 //! port.
 
-use super::Failure;
-use super::inputs::usage;
+use super::{Failure, usage};
 use crate::http::{self, Answer};
 use rhumb_core::{RttMatrix, Span};
 use rhumb_node::admin::placement::{Named, NamedCoordinators, Shown};

@@ -9,7 +9,7 @@ mod search;
 
 use super::{fail, runtime};
 use clap::{Args as ClapArgs, Subcommand};
-use inputs::{Inputs, usage};
+use inputs::Inputs;
 use live::Live;
 use options::{AtMost, Method, ProtocolName, ReadsName, TwoPhaseName};
 use rhumb_display::{Output, parse_duration};
@@ -147,6 +147,11 @@ enum PlanCommand {
 
 /// What ends the command, and its exit code.
 type Failure = (String, u8);
+
+/// What was asked wrongly.
+fn usage(error: impl ToString) -> Failure {
+    (error.to_string(), 2)
+}
 
 /// Plans.
 pub fn run(args: &Args) -> ExitCode {
