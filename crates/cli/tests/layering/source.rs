@@ -118,6 +118,8 @@ fn end_of_item(tokens: &[String], start: usize) -> usize {
     for (at, token) in tokens.iter().enumerate().skip(start) {
         match token.as_str() {
             "(" | "[" | "{" => depth += 1,
+            // The last field of a struct ends with what it stands in.
+            ")" | "]" | "}" if depth == 0 => return at,
             ")" | "]" => depth -= 1,
             "}" => {
                 depth -= 1;
