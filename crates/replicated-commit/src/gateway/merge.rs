@@ -1,6 +1,6 @@
 //! What replicas have answered to a read, made into one answer, and what the transaction remembers of it.
 
-use super::reads::{Asked, PendingRead, ScanRequest, ShardRead};
+use super::pending_read::{Asked, PendingRead, ScanRequest, ShardRead};
 use super::{RangeEvidence, Txn};
 use crate::config::{PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
 use crate::message::{How, Query};

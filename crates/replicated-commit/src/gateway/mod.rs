@@ -9,9 +9,10 @@ mod committing;
 mod conclusion;
 mod handoff;
 mod merge;
+mod pending_read;
 mod reads;
 
-pub(super) use reads::{Reader, ScanRequest};
+pub(super) use pending_read::{Reader, ScanRequest};
 
 use super::config::{ENDED_MAX, TAKEN_MAX, TRANSACTIONS_MAX};
 use super::measure::Workload;
@@ -20,7 +21,7 @@ use crate::context::{Context, Shared};
 use crate::views::GatewayView;
 use committing::Committing;
 use handoff::{Handed, Taken};
-use reads::PendingRead;
+use pending_read::PendingRead;
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::{Decision, Tally, Vote};
 use rhumb_core::actor::RequestId;
