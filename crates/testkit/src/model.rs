@@ -20,10 +20,15 @@ impl<M> Explored for M where
 
 /// Explores all that `model` can reach: nothing that must not happen does, and everything that should be possible is.
 pub fn check<M: Explored>(model: M) -> impl Checker<M> {
+    check_shown(model, steps)
+}
+
+/// The same, where `show` says a path, a line for each step.
+pub fn check_shown<M: Explored>(model: M, show: impl Fn(&M, Path<M::State, M::Action>) -> Vec<String>) -> impl Checker<M> {
     let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_dfs().join();
     report(&checker);
     for (name, path) in checker.discoveries() {
-        println!("\"{name}\":\n  {}", steps(checker.model(), path).join("\n  "));
+        println!("\"{name}\":\n  {}", show(checker.model(), path).join("\n  "));
     }
     checker.assert_properties();
     checker
@@ -36,9 +41,18 @@ pub fn report<M: Explored>(checker: &impl Checker<M>) {
 
 /// Finds a short way to a violation of `property`; its steps.
 pub fn refute<M: Explored>(model: M, property: &'static str) -> Vec<String> {
+    refute_shown(model, property, steps)
+}
+
+/// The same, where `show` says a path, a line for each step.
+pub fn refute_shown<M: Explored>(
+    model: M,
+    property: &'static str,
+    show: impl Fn(&M, Path<M::State, M::Action>) -> Vec<String>,
+) -> Vec<String> {
     let checker = model.checker().finish_when(HasDiscoveries::AllOf([property].into())).spawn_bfs().join();
     let path = checker.discovery(property).unwrap_or_else(|| panic!("nothing violates \"{property}\""));
-    let steps = steps(checker.model(), path);
+    let steps = show(checker.model(), path);
     println!("\"{property}\" after {} states:\n  {}", checker.unique_state_count(), steps.join("\n  "));
     steps
 }

@@ -27,16 +27,12 @@ pub(super) struct Frail {
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) rules: Rules<Planted>,
-    /// Drivers send what waits for a write before that is durable.
-    pub(super) sent_before_sync: bool,
     /// The quorums of the first epoch; their members are all sites.
     pub(super) first: Quorums,
     pub(super) changes: Vec<Change>,
     /// The gateways of the transactions. There is one in each of the first epochs.
     pub(super) gateways: Vec<usize>,
     pub(super) frail: Option<Frail>,
-    /// What a mover is answered may arrive later than at once.
-    pub(super) late_answers: bool,
 }
 
 impl Case {

@@ -131,12 +131,11 @@ impl Machine {
                             Gated::Send { to, promise } => Message::new(me, to, Body::Promise(promise), &self.case),
                             Gated::Answer { .. } => unreachable!("no client waits for a write"),
                         };
-                        let mut promises: Vec<Message> = then.into_iter().map(promised).collect();
+                        let promises: Vec<Message> = then.into_iter().map(promised).collect();
                         let waits_for_nothing = batch.ops.is_empty() && token.is_none() && self.disk.is_synced();
-                        if waits_for_nothing || self.case.sent_before_sync {
-                            sent.append(&mut promises);
-                        }
-                        if !waits_for_nothing {
+                        if waits_for_nothing {
+                            sent.extend(promises);
+                        } else {
                             self.disk.write(Write { batch, token, promises });
                         }
                     }

@@ -56,7 +56,6 @@ impl Message {
             },
             Body::Promise(Stamped { said, .. }) => match said {
                 Promise::Commit { .. } | Promise::Committed { .. } => Arrival::Whenever,
-                Promise::Sealed { .. } | Promise::Reconciled { .. } | Promise::Accepted { .. } if case.late_answers => Arrival::Whenever,
                 Promise::Differences(_) | Promise::Commits { .. } | Promise::Copies { .. }
                     if is_frail(&self.from) || self.to.iter().any(is_frail) =>
                 {

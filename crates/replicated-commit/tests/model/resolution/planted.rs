@@ -5,15 +5,12 @@ use super::properties::{ACKNOWLEDGED, AGREEMENT};
 use super::survivor::Bounds;
 use crate::host::Departure;
 use rhumb_replicated_commit::planted::Planted;
-use stateright::{Checker, HasDiscoveries, Model};
+use rhumb_testkit::model::refute_shown;
 
 /// A short way to a violation of `property`, as a schedule.
 fn counterexample(rule: Planted, cases: Cases, property: &'static str) {
     let model = Resolution::new(Departure::breaking(rule), Bounds { crashes: 0, rounds: 1 }, cases);
-    let checker = model.clone().checker().finish_when(HasDiscoveries::AllOf([property].into())).spawn_bfs().join();
-    let path = checker.discovery(property).unwrap_or_else(|| panic!("{rule:?} does not violate \"{property}\""));
-    let schedule = model.schedule(path).join("\n  ");
-    println!("\"{property}\" after {} states:\n  {schedule}", checker.unique_state_count());
+    refute_shown(model, property, Resolution::schedule);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::properties::{AGREEMENT, CLIENT, EXCLUSION, WRITE_ONCE};
 use super::region::Bounds;
 use crate::host::Departure;
 use rhumb_replicated_commit::planted::Planted;
-use stateright::{Checker, HasDiscoveries, Model};
+use rhumb_testkit::model::refute_shown;
 
 const NO_CRASH: Bounds = Bounds { crashes: 0, writes: 1 };
 const A_CRASH: Bounds = Bounds { crashes: 1, writes: 1 };
@@ -13,13 +13,7 @@ const A_CRASH: Bounds = Bounds { crashes: 1, writes: 1 };
 /// A short way to a violation of each of `properties`, as a schedule.
 fn counterexamples<const N: usize>(departure: Departure, bounds: Bounds, properties: [&'static str; N]) -> [String; N] {
     let model = Votes::new(departure, bounds);
-    properties.map(|property| {
-        let checker = model.clone().checker().finish_when(HasDiscoveries::AllOf([property].into())).spawn_bfs().join();
-        let path = checker.discovery(property).unwrap_or_else(|| panic!("{departure:?} does not violate \"{property}\""));
-        let schedule = model.schedule(path).join("\n  ");
-        println!("\"{property}\" after {} states:\n  {schedule}", checker.unique_state_count());
-        schedule
-    })
+    properties.map(|property| refute_shown(model.clone(), property, Votes::schedule).join("\n  "))
 }
 
 #[test]
