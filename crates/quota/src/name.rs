@@ -1,9 +1,9 @@
 //! Names of quotas.
 
-use crate::refusal::Refusal;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
+use thiserror::Error;
 
 /// The longest name of a quota, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
@@ -13,10 +13,15 @@ pub const NAME_BYTES_MAX: usize = 200;
 #[serde(try_from = "String", into = "String")]
 pub struct Name(Arc<str>);
 
+/// Why a text is no name, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct InvalidName(pub(crate) String);
+
 impl Name {
     /// The name that `text` spells, if it may be one.
-    pub fn new(text: &str) -> Result<Name, Refusal> {
-        let invalid = |why: String| Err(Refusal::Invalid(why));
+    pub fn new(text: &str) -> Result<Name, InvalidName> {
+        let invalid = |why: String| Err(InvalidName(why));
         if text.is_empty() {
             return invalid("the name of a quota is empty; give it 1 to 200 bytes".into());
         }
@@ -36,8 +41,8 @@ impl Name {
 }
 
 impl TryFrom<String> for Name {
-    type Error = Refusal;
-    fn try_from(text: String) -> Result<Name, Refusal> {
+    type Error = InvalidName;
+    fn try_from(text: String) -> Result<Name, InvalidName> {
         Name::new(&text)
     }
 }
@@ -75,7 +80,7 @@ mod tests {
             ("a\n", "the name of a quota holds white space or control characters; neither is allowed"),
             (&"x".repeat(10_000), "the name of a quota has 10000 bytes; at most 200 are allowed"),
         ] {
-            assert_eq!(Name::new(bad), Err(Refusal::Invalid(why.into())));
+            assert_eq!(Name::new(bad), Err(InvalidName(why.into())));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Why something asked of a quota was not done. A refusal changes nothing, except where it says that it does not know.
 
-use crate::name::Name;
+use crate::name::{InvalidName, Name};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -34,6 +34,12 @@ pub enum Refusal {
     Unavailable(String),
     #[error("it is not known whether this was done: {0}")]
     UnknownOutcome(String),
+}
+
+impl From<InvalidName> for Refusal {
+    fn from(InvalidName(why): InvalidName) -> Refusal {
+        Refusal::Invalid(why)
+    }
 }
 
 impl Refusal {

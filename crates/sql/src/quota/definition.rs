@@ -13,7 +13,7 @@ const SHOWN_MAX: usize = 32;
 
 /// The name that `text` spells. Error 22023.
 pub fn name(text: &str) -> SqlResult<Name> {
-    Ok(Name::new(text)?)
+    Ok(Name::new(text).map_err(Refusal::from)?)
 }
 
 /// The limit that `text` spells. Error 22023.

@@ -4,12 +4,12 @@
 //! any tokens move. Then whoever runs the statement carries out the operations, each once, and puts their answers into the row, which
 //! cannot fail.
 
+use super::definition::name;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::{Compiled, ResultColumn};
 use crate::storage::Row;
 use crate::types::{Datum, SqlType, coerce, to_text};
-use rhumb_quota::name::Name;
 use rhumb_quota::operation::{Action, Operation, RequestKey, parse_amount};
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl Call {
         let [quota, amount, id @ ..] = texts.as_slice() else {
             return Err(SqlError::internal("a quota function was parsed without its arguments"));
         };
-        let (quota, amount) = (Name::new(quota)?, parse_amount(amount.as_bytes())?);
+        let (quota, amount) = (name(quota)?, parse_amount(amount.as_bytes())?);
         let id = id.first().map(|id| RequestKey::new(id.clone())).transpose()?;
         Ok(match self.action {
             Action::Acquire => Operation::acquire(quota, amount, id)?,

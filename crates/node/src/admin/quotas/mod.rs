@@ -133,7 +133,7 @@ pub(super) fn refuse(refusal: Refusal) -> Response {
 
 fn name(named: Named) -> Result<Name, Failed> {
     let Path(name) = named.map_err(|rejection| Failed::invalid(StatusCode::BAD_REQUEST, rejection.body_text()))?;
-    Ok(Name::new(&name)?)
+    Ok(Name::new(&name).map_err(Refusal::from)?)
 }
 
 /// What a body says.
@@ -166,7 +166,7 @@ fn choice<T: FromStr<Err = Refusal> + Default>(text: Option<String>) -> Result<T
 }
 
 async fn nameless() -> Result<(), Failed> {
-    Name::new("")?;
+    Name::new("").map_err(Refusal::from)?;
     Ok(())
 }
 
@@ -218,7 +218,7 @@ async fn create(State(site): Shared, named: Named, headers: HeaderMap, body: Bod
     let created: Created = read(&headers, body)?;
     let spec = Spec {
         limit: limit(&created.limit)?,
-        parent: created.parent.map(|parent| Name::new(&parent)).transpose()?,
+        parent: created.parent.map(|parent| Name::new(&parent)).transpose().map_err(Refusal::from)?,
         protocol: choice(created.protocol)?,
         offer: choice(created.offer)?,
         reallocation: choice(created.reallocation)?,
