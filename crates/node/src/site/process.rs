@@ -5,11 +5,11 @@
 //!        ▶ no new clients, those under way finish within the grace, HTTP tells probes ▶ all on disk ▶ exit 0
 //! ```
 //!
-//! Each service has a store of its own, so that none waits for the syncs of another: that of Replicated Commit is the data
-//! folder itself, those of the quotas, of Catenae and of QuAD the folders [`QUOTAS_FOLDER`](super::QUOTAS_FOLDER), [`CATENAE_FOLDER`](super::CATENAE_FOLDER) and [`QUAD_FOLDER`](super::QUAD_FOLDER) in
-//! it. Whose folder it is stands in it, with the settings that the cluster began with, and a site does not open that of another: what it
-//! promised there is not its own to break ([`crate::site::owner`]).
-//! Nor does it go on with a folder that lost a part, a copy, or an older state of its own ([`crate::incarnation`]).
+//! Each service has a store of its own, so that none waits for the syncs of another: that of Replicated Commit is the data folder itself,
+//! those of the quotas, of Catenae and of QuAD the folders [`QUOTAS_FOLDER`](super::QUOTAS_FOLDER),
+//! [`CATENAE_FOLDER`](super::CATENAE_FOLDER) and [`QUAD_FOLDER`](super::QUAD_FOLDER) in it. Whose folder it is stands in it, with the settings
+//! that the cluster began with, and a site does not open that of another: what it promised there is not its own to break
+//! ([`crate::site::owner`]). Nor does it go on with a folder that lost a part, a copy, or an older state of its own ([`crate::incarnation`]).
 //!
 //! What goes wrong in the world ends in one line that names it and says what to do, and an exit code: 2 for a
 //! configuration that cannot be, 1 for the rest. A second signal while stopping ends the grace.
