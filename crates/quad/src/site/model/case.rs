@@ -1,6 +1,6 @@
-//! What is asked of a cluster, and what may go wrong in it.
+//! What is asked of a cluster.
 
-use crate::configuration::{Epoch, Goal};
+use crate::configuration::Goal;
 use crate::planted::Planted;
 use crate::quorums::Quorums;
 use rhumb_core::{Rules, SiteId};
@@ -11,17 +11,7 @@ use std::collections::BTreeSet;
 pub(super) struct Change {
     /// The site that is asked.
     pub(super) at: usize,
-    /// The epoch that is to end.
-    pub(super) epoch: Epoch,
     pub(super) goal: Goal,
-}
-
-/// The one site that may crash, once.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frail {
-    pub(super) site: usize,
-    /// What it writes is not durable at once.
-    pub(super) syncs_late: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -29,10 +19,10 @@ pub(super) struct Case {
     pub(super) rules: Rules<Planted>,
     /// The quorums of the first epoch; their members are all sites.
     pub(super) first: Quorums,
-    pub(super) changes: Vec<Change>,
-    /// The gateways of the transactions. There is one in each of the first epochs.
-    pub(super) gateways: Vec<usize>,
-    pub(super) frail: Option<Frail>,
+    /// The change of the first epoch.
+    pub(super) change: Change,
+    /// The gateway of the transaction, which is one of the first epoch.
+    pub(super) gateway: usize,
 }
 
 impl Case {
@@ -40,12 +30,8 @@ impl Case {
         self.first.members().len()
     }
 
-    /// The sites that an operator declares lost in some change.
+    /// The sites that an operator declares lost for the change.
     pub(super) fn lost(&self) -> BTreeSet<SiteId> {
-        self.changes.iter().flat_map(|change| change.goal.lost.iter().copied()).collect()
-    }
-
-    pub(super) fn is_frail(&self, site: usize) -> bool {
-        self.frail.is_some_and(|frail| frail.site == site)
+        self.change.goal.lost.clone()
     }
 }

@@ -1,7 +1,7 @@
 //! The state space: where each site is, and what was sent.
 
 use super::atlas::Atlas;
-use super::case::{Case, Frail};
+use super::case::Case;
 use super::facts::Facts;
 use super::machine::Event;
 use super::message::Arrival;
@@ -25,27 +25,22 @@ pub(super) struct State {
     machines: Vec<u32>,
     /// All that was sent and may arrive.
     network: BTreeSet<u32>,
-    /// The transactions that clients have committed, or tried to.
-    begun: BTreeSet<usize>,
+    /// The client has committed its transaction, or tried to.
+    has_begun: bool,
     /// An operator has said who is lost. Clients of these hear nothing from then on, though they may be up.
     is_declared: bool,
-    has_crashed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// An operator asks for this change.
-    Ask(usize),
-    /// A client commits this transaction.
-    Commit(usize),
+    /// An operator asks for the change.
+    Ask,
+    /// The client commits its transaction.
+    Commit,
     /// A message arrives.
     Hear { at: usize, letter: u32 },
     /// All confirmations of commits that were sent to a site arrive there: before the last it does nothing.
     HearConfirmations { at: usize },
-    /// The frail site makes a write durable.
-    Sync(usize),
-    /// It crashes, and starts again.
-    Crash(usize),
 }
 
 impl Cluster {
@@ -129,22 +124,15 @@ impl Model for Cluster {
 
     fn init_states(&self) -> Vec<State> {
         let machines = (0..self.case.sites()).map(|at| self.atlas.beginning(at)).collect();
-        vec![State { machines, network: BTreeSet::new(), begun: BTreeSet::new(), is_declared: false, has_crashed: false }]
+        vec![State { machines, network: BTreeSet::new(), has_begun: false, is_declared: false }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         let facts = self.facts(state);
-        for (number, change) in self.case.changes.iter().enumerate() {
-            if facts[change.at].epoch == change.epoch {
-                actions.push(Action::Ask(number));
-            }
-        }
-        for (transaction, gateway) in self.case.gateways.iter().enumerate() {
-            let is_of_now = facts[*gateway].epoch == Epoch(1 + transaction as u64) && facts[*gateway].is_open;
-            if is_of_now && !state.begun.contains(&transaction) && !self.is_lost(state, *gateway) {
-                actions.push(Action::Commit(transaction));
-            }
-        }
+        let Case { change, gateway, .. } = &*self.case;
+        actions.extend((facts[change.at].epoch == Epoch::FIRST).then_some(Action::Ask));
+        let may_begin = facts[*gateway].epoch == Epoch::FIRST && facts[*gateway].is_open && !self.is_lost(state, *gateway);
+        actions.extend((may_begin && !state.has_begun).then_some(Action::Commit));
         for at in 0..self.case.sites() {
             let letters = self.letters(state, at).into_iter();
             let (confirmations, others): (Vec<u32>, Vec<u32>) =
@@ -152,23 +140,18 @@ impl Model for Cluster {
             actions.extend((!confirmations.is_empty()).then_some(Action::HearConfirmations { at }));
             actions.extend(others.into_iter().map(|letter| Action::Hear { at, letter }));
         }
-        if let Some(Frail { site, .. }) = self.case.frail {
-            actions.extend((!facts[site].is_synced).then_some(Action::Sync(site)));
-            actions.extend((!state.has_crashed).then_some(Action::Crash(site)));
-        }
     }
 
     fn next_state(&self, last: &State, action: Action) -> Option<State> {
         let mut state = last.clone();
         let makes_difference = match action {
-            Action::Ask(number) => {
-                let change = &self.case.changes[number];
-                state.is_declared |= !change.goal.lost.is_empty();
-                self.happens(&mut state, change.at, Event::Ask(number))
+            Action::Ask => {
+                state.is_declared |= !self.case.lost().is_empty();
+                self.happens(&mut state, self.case.change.at, Event::Ask)
             }
-            Action::Commit(transaction) => {
-                state.begun.insert(transaction);
-                self.happens(&mut state, self.case.gateways[transaction], Event::Commit(transaction))
+            Action::Commit => {
+                state.has_begun = true;
+                self.happens(&mut state, self.case.gateway, Event::Commit)
             }
             Action::Hear { at, letter } => self.happens(&mut state, at, Event::Hear(vec![letter])),
             Action::HearConfirmations { at } => {
@@ -177,23 +160,12 @@ impl Model for Cluster {
                 self.happens(&mut state, at, Event::Hear(confirmations))
                     && self.facts(last)[at].unresolved != self.facts(&state)[at].unresolved
             }
-            Action::Sync(at) => self.happens(&mut state, at, Event::Sync),
-            Action::Crash(at) => {
-                state.has_crashed = true;
-                self.happens(&mut state, at, Event::Crash)
-            }
         };
         makes_difference.then_some(state)
     }
 
     fn properties(&self) -> Vec<Property<Cluster>> {
-        let mut all = properties::all();
-        all.extend(match self.case.gateways.len() {
-            0 => Vec::new(),
-            1 => properties::of_one_change(),
-            _ => properties::of_two_changes(),
-        });
-        all
+        properties::all()
     }
 
     fn format_action(&self, action: &Action) -> String {

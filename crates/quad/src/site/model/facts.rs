@@ -1,9 +1,8 @@
 //! What the checks look at in a machine.
 
 use crate::configuration::Epoch;
-use std::collections::BTreeMap;
 
-/// What a client was told of its transaction.
+/// What the client was told of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Committed,
@@ -18,14 +17,12 @@ pub(super) struct Facts {
     pub(super) is_open: bool,
     /// All that was committed before this epoch is here, as the site says.
     pub(super) holds: Epoch,
-    /// The transactions whose rows are here.
-    pub(super) rows: Vec<usize>,
-    /// What clients were told of their transactions here.
-    pub(super) ends: BTreeMap<usize, End>,
+    /// The row that the transaction writes is here.
+    pub(super) has_row: bool,
+    /// What the client was told here.
+    pub(super) end: Option<End>,
     /// Transactions that wait for an outcome.
     pub(super) unresolved: usize,
-    /// Nothing waits for the disk.
-    pub(super) is_synced: bool,
     /// A number for all that is here but for the name of the next question.
     pub(super) rest: u64,
 }

@@ -1,8 +1,8 @@
-//! One site of the product on its disk, with its clients and operators.
+//! One site of the product on its disk, with its client and operator.
 
-use super::case::{Case, Frail};
+use super::case::Case;
 use super::digest::digest;
-use super::disk::{Disk, Write};
+use super::disk::Disk;
 use super::facts::{End, Facts};
 use super::message::Message;
 use crate::context::Context;
@@ -13,28 +13,28 @@ use crate::{Admin, Answer, Config, Request};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::{Effect, Gated};
 use rhumb_core::{Actor, Body, Effects, Input, Key, Time, TxnId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// When the clocks of all sites stand still.
 const NOW: Time = Time::from_micros(1_000_000);
 
-/// The request of an operator. Those of clients are named by the transaction.
-const OPERATOR: u64 = u64::MAX;
+/// The request of the operator.
+const OPERATOR: u64 = 0;
+/// The requests of the client.
+const CLIENT: u64 = 1;
+/// The row that the transaction writes.
+const ROW: &str = "row";
 
 /// What happens to a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Event {
-    /// An operator asks for this change.
-    Ask(usize),
-    /// A client commits this transaction.
-    Commit(usize),
+    /// The operator asks for the change.
+    Ask,
+    /// The client commits its transaction.
+    Commit,
     /// These messages arrive, by their numbers.
     Hear(Vec<u32>),
-    /// The first write that waits becomes durable.
-    Sync,
-    /// The site crashes and starts again.
-    Crash,
 }
 
 #[derive(Clone)]
@@ -43,64 +43,40 @@ pub(super) struct Machine {
     case: Arc<Case>,
     site: Site,
     disk: Disk,
-    /// The transaction that a client has begun last.
+    /// The transaction that the client has begun.
     began: Option<TxnId>,
-    /// What clients were told of their transactions.
-    ends: BTreeMap<usize, End>,
-    crashes: usize,
-}
-
-/// The row that a transaction writes.
-fn row_of(transaction: usize) -> Key {
-    Key::new(format!("row of {transaction}"))
+    /// What it was told of that.
+    end: Option<End>,
 }
 
 impl Machine {
-    /// A site that has begun to serve.
+    /// A site that has begun to serve. At its first tick it goes on with what it lacks.
     pub(super) fn new(number: usize, case: Arc<Case>) -> Machine {
-        let (site, disk) = (boot(number, &case), Disk::default());
-        let mut machine = Machine { number, case, site, disk, began: None, ends: BTreeMap::new(), crashes: 0 };
-        machine.start();
-        machine
-    }
-
-    /// The site starts on its disk, which serves it at once. At its first tick it goes on with what it lacks.
-    fn start(&mut self) -> Vec<Message> {
-        let mut sent = self.step(Input::Start);
-        while !self.disk.is_synced() {
-            sent.extend(self.sync());
-        }
+        let mut machine = Machine { number, site: boot(number, &case), case, disk: Disk::default(), began: None, end: None };
+        machine.step(Input::Start);
         let mut fx = Effects::new(false);
-        let Site { shared, roles } = &mut self.site;
+        let Site { shared, roles } = &mut machine.site;
         roles.reconciler.tick(&mut Context { shared, fx: &mut fx });
-        sent.extend(self.carry_out(fx));
-        sent
+        machine.carry_out(fx);
+        machine
     }
 
     /// Something happens; `heard` are the messages that arrive. Returns what is sent.
     pub(super) fn take(&mut self, event: &Event, heard: Vec<Message>) -> Vec<Message> {
         let client = |id, request| Input::Client { id, request };
         let sent = match event {
-            Event::Ask(change) => self.step(client(OPERATOR, Request::Admin(Admin::Change(self.case.changes[*change].goal.clone())))),
-            Event::Commit(transaction) => {
-                let id = *transaction as u64;
-                let mut sent = self.step(client(id, Request::Begin { mode: ReadMode::Locking }));
-                let txn = self.began.take().expect("an open site begins what clients ask for");
-                let writes = vec![(row_of(*transaction), Some("value".into()))];
+            Event::Ask => self.step(client(OPERATOR, Request::Admin(Admin::Change(self.case.change.goal.clone())))),
+            Event::Commit => {
+                let mut sent = self.step(client(CLIENT, Request::Begin { mode: ReadMode::Locking }));
+                let txn = self.began.take().expect("an open site begins what its client asks for");
+                let writes = vec![(Key::new(ROW), Some("value".into()))];
                 let commit = Request::Commit { txn, writes, expect: Vec::new(), options: CommitOptions::default() };
-                sent.extend(self.step(client(id, commit)));
+                sent.extend(self.step(client(CLIENT, commit)));
                 sent
             }
             Event::Hear(_) => {
                 let inputs = heard.into_iter().map(|message| Input::Message { from: message.from, body: message.body });
                 inputs.flat_map(|input| self.step(input)).collect()
-            }
-            Event::Sync => self.sync(),
-            Event::Crash => {
-                self.crashes += 1;
-                self.site = boot(self.number, &self.case);
-                self.disk = self.disk.after_crash();
-                self.start()
             }
         };
         // Whom it has sent the configuration: nobody, so that it answers whoever is behind. All hear of decisions anyway.
@@ -121,6 +97,7 @@ impl Machine {
         let me = site(self.number as u16);
         let (mut sent, mut inputs) = (Vec::new(), VecDeque::new());
         loop {
+            let (mut promises, mut synced) = (Vec::new(), Vec::new());
             for effect in fx.take() {
                 match effect {
                     Effect::Send { to, note } => sent.push(Message::new(me, to, Body::Note(note), &self.case)),
@@ -131,37 +108,18 @@ impl Machine {
                             Gated::Send { to, promise } => Message::new(me, to, Body::Promise(promise), &self.case),
                             Gated::Answer { .. } => unreachable!("no client waits for a write"),
                         };
-                        let promises: Vec<Message> = then.into_iter().map(promised).collect();
-                        let waits_for_nothing = batch.ops.is_empty() && token.is_none() && self.disk.is_synced();
-                        if waits_for_nothing {
-                            sent.extend(promises);
-                        } else {
-                            self.disk.write(Write { batch, token, promises });
-                        }
+                        self.disk.write(&batch);
+                        promises.extend(then.into_iter().map(promised));
+                        synced.extend(token);
                     }
                     Effect::SetTimer { .. } | Effect::Collect(_) | Effect::Count(_) | Effect::Trace(_) => {}
                 }
             }
-            if !self.syncs_late() {
-                while let Some(write) = self.disk.sync() {
-                    sent.extend(write.promises);
-                    inputs.extend(write.token.map(|token| Input::Persisted { token }));
-                }
-            }
+            sent.append(&mut promises);
+            inputs.extend(synced.into_iter().map(|token| Input::Persisted { token }));
             let Some(input) = inputs.pop_front() else { return sent };
             self.site.step(NOW, input, &mut fx);
         }
-    }
-
-    fn syncs_late(&self) -> bool {
-        matches!(self.case.frail, Some(Frail { site, syncs_late: true }) if site == self.number)
-    }
-
-    fn sync(&mut self) -> Vec<Message> {
-        let Some(write) = self.disk.sync() else { return Vec::new() };
-        let mut sent = write.promises;
-        sent.extend(write.token.into_iter().flat_map(|token| self.step(Input::Persisted { token })));
-        sent
     }
 
     fn hear_answer(&mut self, id: u64, answer: Answer) {
@@ -175,7 +133,7 @@ impl Machine {
             Answer::Failed(TxnError::Unknown(_)) => End::Unknown,
             _ => End::Failed,
         };
-        self.ends.insert(id as usize, end);
+        self.end = Some(end);
     }
 
     pub(super) fn facts(&self) -> Facts {
@@ -186,17 +144,16 @@ impl Machine {
             epoch: shared.configuration.epoch,
             is_open: roles.is_open(shared),
             holds: self.site.holds(),
-            rows: (0..self.case.gateways.len()).filter(|transaction| self.disk.has_row(&row_of(*transaction))).collect(),
-            ends: self.ends.clone(),
+            has_row: self.disk.has_row(&Key::new(ROW)),
+            end: self.end,
             unresolved: self.site.unresolved(),
-            is_synced: self.disk.is_synced(),
-            rest: digest(&(&nameless, &self.disk, &self.ends, self.crashes)),
+            rest: digest(&(&nameless, &self.disk, self.end)),
         }
     }
 
     /// A number for all that is here.
     pub(super) fn digest(&self) -> u64 {
-        digest(&(&self.site, &self.disk, &self.ends, self.crashes))
+        digest(&(&self.site, &self.disk, self.end))
     }
 }
 

@@ -45,22 +45,15 @@ impl Message {
         }
     }
 
-    pub(super) fn arrival(&self, case: &Case) -> Arrival {
-        let is_frail = |site: &SiteId| case.is_frail(usize::from(site.region.0));
+    pub(super) fn arrival(&self) -> Arrival {
         match &self.body {
             Body::Note(Stamped { said, .. }) => match said {
                 Note::Seal { .. } | Note::Reconcile { .. } | Note::Accept { .. } | Note::Decided { .. } => Arrival::Whenever,
-                Note::Pull(_) | Note::Fetch { .. } if is_frail(&self.from) || self.to.iter().any(is_frail) => Arrival::Whenever,
                 Note::Pull(_) | Note::Fetch { .. } | Note::Prepare { .. } | Note::Refused { .. } | Note::Abort { .. } => Arrival::AtOnce,
                 _ => Arrival::Never,
             },
             Body::Promise(Stamped { said, .. }) => match said {
                 Promise::Commit { .. } | Promise::Committed { .. } => Arrival::Whenever,
-                Promise::Differences(_) | Promise::Commits { .. } | Promise::Copies { .. }
-                    if is_frail(&self.from) || self.to.iter().any(is_frail) =>
-                {
-                    Arrival::Whenever
-                }
                 _ => Arrival::AtOnce,
             },
         }

@@ -1,13 +1,11 @@
-//! QuAD's change of configuration, checked exhaustively in a small cluster: whole sites of the product, on disks of which one may sync late, while
-//! clients commit.
+//! QuAD's change of configuration, checked exhaustively in a small cluster: whole sites of the product, while a client commits.
 //!
-//! A step of the search is one event at one site: an operator asks for a change, a client commits, a message arrives, a write becomes durable,
-//! the site crashes. The network is a set that only grows: what was once sent can arrive at any later time, again, or never. That covers delay,
+//! A step of the search is one event at one site: an operator asks for a change, a client commits, a message arrives. The network is a set that only grows: what was once sent can arrive at any later time, again, or never. That covers delay,
 //! reordering, duplication and loss, and a site that dies for good is one that nothing happens to any more.
 //!
 //! | file | what |
 //! |---|---|
-//! | `case.rs` | what is asked of a cluster, and what may go wrong in it |
+//! | `case.rs` | what is asked of a cluster |
 //! | `machine.rs`, `disk.rs` | one site of the product on its disk |
 //! | `message.rs` | what sites send to each other, and when it arrives |
 //! | `atlas.rs`, `digest.rs` | each state of a site and what follows from it, found by running the site, once |
@@ -17,8 +15,8 @@
 //! Simplifications that leave no behaviour out: all confirmations of a commit arrive together, since a site does nothing before the last; a message that
 //! changes nothing but the name of the next question is no event.
 //!
-//! Simplifications that leave some out: ticks happen after a restart only; the first round of a commit, the answers to a mover, and questions
-//! between sites that do not crash are answered at once, if they can be.
+//! Simplifications that leave some out: writes are durable at once, and no site crashes and comes back; it ticks at its start only; the first round of
+//! a commit, the answers to a mover, and what a site asks its sources for arrive at once, if they can.
 
 // What is numbered has no order.
 #![allow(clippy::disallowed_types)]

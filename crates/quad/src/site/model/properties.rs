@@ -1,9 +1,8 @@
-//! What must hold in every state, and what must be reachable.
+//! What must hold in every state, and what must be possible.
 
 use super::cluster::{Cluster, State, sites};
 use super::facts::{End, Facts};
 use crate::configuration::{Configuration, Epoch};
-use crate::testing::site;
 use rhumb_core::SiteId;
 use stateright::Property;
 use std::collections::BTreeSet;
@@ -28,42 +27,17 @@ pub(super) fn all() -> Vec<Property<Cluster>> {
         Property::always(LASTING, is_lasting),
         Property::always(UNDONE, is_undone),
         Property::always(TRUE_CLAIMS, has_true_claims),
-    ]
-}
-
-/// What should be possible where one epoch ends.
-pub(super) fn of_one_change() -> Vec<Property<Cluster>> {
-    vec![
         Property::sometimes("a commit is carried over", |cluster: &Cluster, state: &State| {
             decided(cluster, state).iter().any(|next| !next.carried.is_empty())
         }),
         Property::sometimes("what was acknowledged is copied", |cluster: &Cluster, state: &State| {
-            let is_acknowledged = cluster.facts(state).iter().any(|facts| facts.ends.get(&0) == Some(&End::Committed));
+            let is_acknowledged = cluster.facts(state).iter().any(|facts| facts.end == Some(End::Committed));
             is_acknowledged && decided(cluster, state).iter().any(|next| next.carried.is_empty())
         }),
         Property::sometimes("a transaction that was decided is dropped", |cluster: &Cluster, state: &State| {
-            cluster.facts(state).iter().any(|facts| facts.ends.get(&0) == Some(&End::Failed))
+            cluster.facts(state).iter().any(|facts| facts.end == Some(End::Failed))
         }),
     ]
-}
-
-/// What should be possible where two epochs end.
-pub(super) fn of_two_changes() -> Vec<Property<Cluster>> {
-    vec![
-        Property::sometimes("a site passes an epoch over and catches up", |cluster: &Cluster, state: &State| {
-            let facts = cluster.facts(state);
-            let has_passed = |site: SiteId| !decided(cluster, state)[0].holders().any(|holder| holder == site);
-            (0..facts.len()).any(|at| facts[at].holds == Epoch(3) && facts[at].rows.contains(&0) && has_passed(site(at as u16)))
-        }),
-        Property::sometimes("both transactions last", |cluster: &Cluster, state: &State| {
-            cluster.facts(state).iter().all(|facts| facts.holds == Epoch(3) && facts.rows == [0, 1])
-        }),
-    ]
-}
-
-/// The epoch in which clients commit a transaction.
-fn epoch_of(transaction: usize) -> Epoch {
-    Epoch(1 + transaction as u64)
 }
 
 /// The configurations that were decided, but for the first.
@@ -92,38 +66,28 @@ fn has_quorum(configuration: &Configuration, sites: &BTreeSet<SiteId>) -> bool {
     sites.iter().any(|at| quorums.read(*at, sites, 0).is_some() || quorums.write(*at, sites, 0).is_some())
 }
 
-/// The transactions that must not be lost: a client was told that they committed, their rows were shown, or a configuration names them.
-fn in_force(cluster: &Cluster, state: &State, facts: &[Arc<Facts>]) -> Vec<usize> {
-    let decided = decided(cluster, state);
-    let is_in_force = |transaction: &usize| {
-        let is_known = |facts: &Arc<Facts>| facts.ends.get(transaction) == Some(&End::Committed) || facts.rows.contains(transaction);
-        // A transaction is the only one of its epoch.
-        let is_carried = |next: &Configuration| next.epoch == epoch_of(*transaction).next() && !next.carried.is_empty();
-        facts.iter().any(is_known) || decided.iter().any(is_carried)
-    };
-    (0..cluster.case.gateways.len()).filter(is_in_force).collect()
+/// True if the transaction must not be lost: its client was told that it committed, its row was shown, or the configuration names it.
+fn is_in_force(cluster: &Cluster, state: &State, facts: &[Arc<Facts>]) -> bool {
+    let is_known = |facts: &Arc<Facts>| facts.end == Some(End::Committed) || facts.has_row;
+    facts.iter().any(is_known) || decided(cluster, state).iter().any(|next| !next.carried.is_empty())
 }
 
 fn is_lasting(cluster: &Cluster, state: &State) -> bool {
     let facts = cluster.facts(state);
-    let in_force = in_force(cluster, state, &facts);
-    decided(cluster, state).iter().all(|next| {
-        in_force.iter().filter(|transaction| epoch_of(**transaction) < next.epoch).all(|transaction| {
-            let lacking = which(&facts, |facts| facts.epoch == next.epoch && !facts.rows.contains(transaction));
+    !is_in_force(cluster, state, &facts)
+        || decided(cluster, state).iter().all(|next| {
+            let lacking = which(&facts, |facts| facts.epoch == next.epoch && !facts.has_row);
             let is_read = lacking.iter().any(|at| next.quorums.read(*at, &lacking, 0).is_some());
             !is_read && next.holders().all(|holder| !lacking.contains(&holder))
         })
-    })
 }
 
 fn is_undone(cluster: &Cluster, state: &State) -> bool {
     let facts = cluster.facts(state);
-    let in_force = in_force(cluster, state, &facts);
-    facts.iter().flat_map(|facts| &facts.ends).all(|(transaction, end)| *end != End::Failed || !in_force.contains(transaction))
+    facts.iter().all(|facts| facts.end != Some(End::Failed)) || !is_in_force(cluster, state, &facts)
 }
 
 fn has_true_claims(cluster: &Cluster, state: &State) -> bool {
     let facts = cluster.facts(state);
-    let in_force = in_force(cluster, state, &facts);
-    facts.iter().all(|facts| in_force.iter().all(|transaction| epoch_of(*transaction) >= facts.holds || facts.rows.contains(transaction)))
+    facts.iter().all(|facts| facts.holds <= Epoch::FIRST || facts.has_row) || !is_in_force(cluster, state, &facts)
 }

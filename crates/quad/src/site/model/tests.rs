@@ -1,9 +1,9 @@
 //! The cases that are checked, and the check held against sites that break a rule.
 
-use super::case::{Case, Change, Frail};
+use super::case::{Case, Change};
 use super::cluster::{Cluster, sites};
-use crate::configuration::{Epoch, Goal};
-use crate::quorums::{Choice, Quorums};
+use crate::configuration::Goal;
+use crate::quorums::Quorums;
 use rhumb_core::{Rules, SiteId};
 use rhumb_testkit::model::check;
 use stateright::Checker;
@@ -20,42 +20,21 @@ fn cores(cores: &BTreeSet<SiteId>, members: &BTreeSet<SiteId>) -> Quorums {
     Quorums::Cores { cores, preference }
 }
 
-/// Cores 0, 1 and 2 with slave 3 become cores 1, 2 and 3 with slave 0, as each of the movers wants it for a reason of its own. A client commits
-/// a transaction at each of the gateways.
-fn one_change(gateways: &[usize], movers: &[usize]) -> Case {
+/// Cores 0, 1 and 2 with slave 3 become cores 1, 2 and 3 with slave 0, as the mover wants it. A client commits a transaction
+/// at the gateway.
+fn one_change(gateway: usize, mover: usize) -> Case {
     let members = sites(0..4);
-    let goal = |mover: usize| Goal::of(cores(&sites(1..4), &members), &format!("site {mover} wants it"));
-    Case {
-        rules: Rules::HOLD,
-        first: cores(&sites(0..3), &members),
-        changes: movers.iter().map(|mover| Change { at: *mover, epoch: Epoch::FIRST, goal: goal(*mover) }).collect(),
-        gateways: gateways.to_vec(),
-        frail: None,
-    }
+    let goal = Goal::of(cores(&sites(1..4), &members), "an operator wants it");
+    Case { rules: Rules::HOLD, first: cores(&sites(0..3), &members), change: Change { at: mover, goal }, gateway }
 }
 
-/// The same, where an operator has declared those sites lost for the change that the first mover wants.
+/// The same, where an operator has declared those sites lost.
 fn with_lost(lost: &[usize], case: Case) -> Case {
     let (lost, all) = (sites(lost.iter().copied()), sites(0..4));
     let members: BTreeSet<SiteId> = all.difference(&lost).copied().collect();
     let new: BTreeSet<SiteId> = members.intersection(&sites(1..4)).copied().collect();
     let goal = Goal { lost, ..Goal::of(cores(&new, &members), "an operator has said who is lost") };
-    let mut changes = case.changes;
-    changes[0].goal = goal;
-    Case { changes, ..case }
-}
-
-/// Two epochs of three sites end, of which any two are a quorum. A client commits a transaction in each of the epochs.
-fn two_changes(syncs_late: bool) -> Case {
-    let quorums = Quorums::Majority { sites: sites(0..3).into_iter().collect(), choice: Choice::RoundRobin };
-    let change = |at, epoch| Change { at, epoch, goal: Goal::of(quorums.clone(), "a test's") };
-    Case {
-        rules: Rules::HOLD,
-        first: quorums.clone(),
-        changes: vec![change(1, Epoch(1)), change(2, Epoch(2))],
-        gateways: vec![1, 1],
-        frail: Some(Frail { site: 0, syncs_late }),
-    }
+    Case { change: Change { goal, ..case.change }, ..case }
 }
 
 /// Explores all that a cluster of the product can reach.
@@ -65,29 +44,17 @@ fn explore(case: Case) {
 
 #[test]
 fn a_transaction_at_a_core_outlives_a_change_or_never_was() {
-    explore(one_change(&[CORE], &[1]));
+    explore(one_change(CORE, 1));
 }
 
 #[test]
 fn a_transaction_at_a_slave_outlives_a_change_or_never_was() {
-    explore(one_change(&[SLAVE], &[1]));
+    explore(one_change(SLAVE, 1));
 }
 
 #[test]
 fn cores_declared_lost_take_nothing_along_and_decide_nothing_else() {
-    explore(with_lost(&[0, 1], one_change(&[CORE], &[3])));
-}
-
-#[test]
-#[ignore = "not explored to its end yet"]
-fn what_sites_say_that_they_hold_they_hold_over_two_changes() {
-    explore(two_changes(false));
-}
-
-#[test]
-#[ignore = "not explored to its end yet"]
-fn what_sites_say_that_they_hold_they_hold_though_an_adoption_is_lost() {
-    explore(two_changes(true));
+    explore(with_lost(&[0, 1], one_change(CORE, 3)));
 }
 
 /// Sites that break a rule.
@@ -101,11 +68,11 @@ mod planted {
     #[test]
     fn broken_rules_of_a_change_are_refuted() {
         for (rule, case, property) in [
-            (Planted::ShownUnsettled, one_change(&[SLAVE], &[1]), LASTING),
-            (Planted::CommitsNotCarried, one_change(&[CORE], &[1]), LASTING),
-            (Planted::CarriedNotFetched, one_change(&[SLAVE], &[1]), LASTING),
-            (Planted::ActivatedUnreconciled, one_change(&[CORE], &[1]), LASTING),
-            (Planted::OldEpochServed, one_change(&[CORE], &[1]), FENCED),
+            (Planted::ShownUnsettled, one_change(SLAVE, 1), LASTING),
+            (Planted::CommitsNotCarried, one_change(CORE, 1), LASTING),
+            (Planted::CarriedNotFetched, one_change(SLAVE, 1), LASTING),
+            (Planted::ActivatedUnreconciled, one_change(CORE, 1), LASTING),
+            (Planted::OldEpochServed, one_change(CORE, 1), FENCED),
         ] {
             println!("{rule:?}");
             refute(Cluster::new(Case { rules: Rules::breaking(rule), ..case }), property);
