@@ -83,7 +83,9 @@ impl Gateway {
     ) -> Result<BTreeMap<u16, Part>, TxnError> {
         let state = &self.txns[&txn];
         if writes.len() > TXN_ROWS_MAX {
-            return Err(TxnError::TooLarge(format!("the transaction writes {} rows; at most {TXN_ROWS_MAX} are possible", writes.len())));
+            return Err(TxnError::TooLarge(
+                format!("the transaction writes {} rows; at most {TXN_ROWS_MAX} are possible", writes.len()).into(),
+            ));
         }
         work::add(state.rows.len() + state.ranges.len() + expect.len() + writes.len());
         let mut parts: BTreeMap<u16, Part> = BTreeMap::new();
@@ -95,7 +97,7 @@ impl Gateway {
             match state.rows.get(&key) {
                 None => {}
                 Some(read) if *read == version => continue,
-                Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed"))),
+                Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed").into())),
             }
             let check = ReadCheck { key, version };
             parts.entry(cx.topology.shard_of(&check.key)).or_default().reads.push(check);
@@ -109,9 +111,9 @@ impl Gateway {
         }
         let bytes = record::encoded_bytes(&parts);
         if bytes > TXN_BYTES_MAX {
-            return Err(TxnError::TooLarge(format!(
-                "the commit has {bytes} bytes on the wire; at most {TXN_BYTES_MAX} are possible: split the transaction"
-            )));
+            return Err(TxnError::TooLarge(
+                format!("the commit has {bytes} bytes on the wire; at most {TXN_BYTES_MAX} are possible: split the transaction").into(),
+            ));
         }
         Ok(parts)
     }

@@ -87,7 +87,11 @@ impl Gateway {
                     }
                     reason => reason.to_string(),
                 };
-                let error = if is_superseded { TxnError::Unknown(format!("{EARLIER_OPEN}: {reason}")) } else { TxnError::Conflict(reason) };
+                let error = if is_superseded {
+                    TxnError::Unknown(format!("{EARLIER_OPEN}: {reason}").into())
+                } else {
+                    TxnError::Conflict(reason.into())
+                };
                 if let Some(committing) = self.committing(txn) {
                     committing.aborted = Some(Aborted { error, on_record: Regions::NONE });
                 }
@@ -199,7 +203,7 @@ impl Gateway {
             "{} of {total} regions voted in time, {majority} are needed; no vote from {}. It may have been committed or may yet be: check before you repeat it",
             committing.tally.len(),
             silent.join(", "),
-        ));
+        ).into());
         cx.fx.count("commit.unknown");
         self.withdraw(txn, cx);
         self.remember(attempt, None);

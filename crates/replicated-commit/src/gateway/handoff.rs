@@ -88,7 +88,7 @@ impl Gateway {
             // An earlier copy may have been taken by an earlier incarnation.
             cx.fx.count("commit.handoff_unknown");
             let why = if full { "is too busy to say" } else { "has just restarted" };
-            let error = TxnError::Unknown(format!("the region that was to commit it {why}; check before you repeat it"));
+            let error = TxnError::Unknown(format!("the region that was to commit it {why}; check before you repeat it").into());
             return cx.fx.send(from, Note::HandedBack { id: name, result: Err(error) });
         }
         if !cx.may_begin() {

@@ -63,7 +63,7 @@ impl Txn {
             for (key, version) in expect {
                 match by_key.get(key) {
                     Some(row) if row.version == *version => {}
-                    Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed"))),
+                    Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed").into())),
                     None => return Err(too_much_expected()),
                 }
             }
@@ -130,14 +130,16 @@ impl Txn {
         self.evidence += rows;
         if self.evidence > TXN_ROWS_MAX {
             let advice = "read less, or read in a read-only transaction, which has no such limit";
-            return Err(TxnError::TooLarge(format!("the transaction has read more than {TXN_ROWS_MAX} rows under validation; {advice}")));
+            return Err(TxnError::TooLarge(
+                format!("the transaction has read more than {TXN_ROWS_MAX} rows under validation; {advice}").into(),
+            ));
         }
         Ok(())
     }
 }
 
 pub(super) fn too_much_expected() -> TxnError {
-    TxnError::TooLarge(format!("the definitions that the transaction depends on have more than {PAGE_BYTES_MAX} bytes"))
+    TxnError::TooLarge(format!("the definitions that the transaction depends on have more than {PAGE_BYTES_MAX} bytes").into())
 }
 
 /// Of each row that all replies show, the newest version among them.

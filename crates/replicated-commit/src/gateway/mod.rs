@@ -152,7 +152,7 @@ impl Gateway {
     pub(crate) fn on_begin(&mut self, id: RequestId, mode: ReadMode, cx: &mut Context<'_>) {
         if self.begins_no_more() {
             let why = format!("this site already runs {TRANSACTIONS_MAX} transactions; close some, or connect to another site");
-            cx.fx.answer(id, Answer::Failed(TxnError::TooLarge(why)));
+            cx.fx.answer(id, Answer::Failed(TxnError::TooLarge(why.into())));
         } else if cx.may_begin() {
             self.begin(id, mode, cx);
         } else {
@@ -175,7 +175,8 @@ impl Gateway {
         if let ReadMode::Stale(at) = mode
             && at > now
         {
-            let error = TxnError::OutOfRange(format!("cannot read as of a time that is {} in the future", at.time().since(now.time())));
+            let error =
+                TxnError::OutOfRange(format!("cannot read as of a time that is {} in the future", at.time().since(now.time())).into());
             return cx.fx.answer(id, Answer::Failed(error));
         }
         let txn = TxnId { began: now, gateway: cx.me };
@@ -224,12 +225,15 @@ impl Gateway {
         let names =
             |regions: &mut dyn Iterator<Item = RegionId>| regions.map(|region| cx.topology.name(region)).collect::<Vec<_>>().join(", ");
         let missing = names(&mut voters.iter().filter(|region| !reachable.contains(region)));
-        Err(TxnError::Unavailable(format!(
-            "no majority of regions can be reached: {} of {} answer, {} are needed; not heard of: {missing}",
-            reachable.len(),
-            voters.len(),
-            voters.majority(),
-        )))
+        Err(TxnError::Unavailable(
+            format!(
+                "no majority of regions can be reached: {} of {} answer, {} are needed; not heard of: {missing}",
+                reachable.len(),
+                voters.len(),
+                voters.majority(),
+            )
+            .into(),
+        ))
     }
 }
 

@@ -232,7 +232,7 @@ impl Gateway {
             Denial::Busy => TxnError::Conflict("too many reads wait for transactions that are committing".into()),
             Denial::Collected(oldest) => {
                 let kept = cx.now.since(oldest.time()).as_millis_f64() / 1000.0;
-                TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept"))
+                TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept").into())
             }
         };
         if let Some(pending) = self.reads.remove(&read) {
@@ -265,7 +265,7 @@ impl Gateway {
             let (id, since) = (pending.id, pending.since);
             if now.since(since) >= cx.config.read_timeout {
                 self.reads.remove(&read);
-                let error = TxnError::Unavailable(format!("the read was not answered within {}", cx.config.read_timeout));
+                let error = TxnError::Unavailable(format!("the read was not answered within {}", cx.config.read_timeout).into());
                 cx.fx.answer(id, Answer::Failed(error));
             } else {
                 cx.fx.count("read.sent_again");
