@@ -1,4 +1,6 @@
 //! Prepares attempts: checks what they have read, promises, and applies what has committed.
+//!
+//! Source: section 3.2.2, Algorithm 1, line 5, conditions (2) and (3), and lines 9 to 12.
 
 use super::entry::{Entry, Stage, Validation};
 use super::{Applied, Cohort, PreparedHere};

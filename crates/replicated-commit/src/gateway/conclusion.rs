@@ -1,4 +1,6 @@
 //! How a commit ends at its gateway: what its client is told, and when it is given up.
+//!
+//! Source: Replicated Commit, 3.2.2, a majority commits; GPlacer, 2.1 for commits of two rounds, 2.2 for passive copies.
 
 use super::committing::{Aborted, Committing, Whose};
 use super::{Gateway, Txn};

@@ -1,4 +1,6 @@
 //! What replicas have answered to a read, made into one answer, and what the transaction remembers of it.
+//!
+//! Source: section 3.2.1, the newest version of a majority.
 
 use super::pending_read::{Asked, PendingRead, ScanRequest, ShardRead};
 use super::{RangeEvidence, Txn};
