@@ -11,6 +11,7 @@ mod floors;
 mod forgotten;
 mod halves;
 mod locks;
+mod open;
 mod placements;
 mod reads;
 mod resolutions;
