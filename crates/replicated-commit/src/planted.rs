@@ -29,6 +29,8 @@ pub enum Planted {
     SnapshotDoesNotWait,
     /// A commit that another gateway hands over is run each time that it arrives, in every incarnation.
     HandoffTakenAgain,
+    /// What a gateway handed over in an earlier incarnation counts as awaited if it was made after the oldest that the present one awaits.
+    EarlierHandoffTaken,
     /// A region says that it has stopped at once, and not what it is in doubt about.
     StopsInDoubt,
     /// A page of an earlier copy of all rows is taken for one of the present copy.
@@ -59,7 +61,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 24] = [
+    pub const ALL: [Planted; 25] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -71,6 +73,7 @@ impl Planted {
         Planted::TimestampTooLowSkipped,
         Planted::SnapshotDoesNotWait,
         Planted::HandoffTakenAgain,
+        Planted::EarlierHandoffTaken,
         Planted::StopsInDoubt,
         Planted::EarlierCopyTaken,
         Planted::DoubtsNotDurable,

@@ -134,46 +134,6 @@ fn what_is_collected_while_it_is_read_is_not_told_as_never_written() {
     assert!(is_right, "{:?}", cluster.answer(read));
 }
 
-/// The gateway of r2 hands its commit to r0, twice, as the answer is late; then it restarts. Its clock stood above the bound on its disk, as r1's is
-/// ahead: so the new incarnation says of itself that it may still await the end of a commit as old as that. r0 runs the second copy, over what
-/// another client has written since.
-///
-/// 1. r1, whose clock is 4.9 s ahead, commits; r2 hears of it. Its bound on disk is 3 s ahead at the most.
-/// 2. client of r2: commit k = 1. Handoff H (made above the bound) to r0, which commits it. HandedBack is late, H is said again and held up;
-///    HandedBack arrives, the client is told.
-/// 3. r2 pings: it awaits nothing as old as H. r0 forgets H.
-/// 4. client of r0: commit k = 2, acknowledged.
-/// 5. r2 crashes and restarts: its clock begins at the bound, below H, and so does what its pings say.
-/// 6. The second copy of H arrives at r0, which does not know it any more: k = 1 is committed again.
-#[test]
-#[ignore = "open: a handoff of an earlier incarnation is run again"]
-fn a_handoff_of_an_earlier_incarnation_is_not_run_again() {
-    let is_handoff = |envelope: &Envelope| matches!(envelope.body, Body::Note(Note::Handoff(_)));
-    let coordinators = BTreeMap::from([(WEST, Coordinators { read: EAST, commit: NORTH })]);
-    let first = Placement::first(Change { coordinators, ..change([NORTH, EAST], []) }).expect("a placement that can be");
-    let mut cluster = Cluster::placed(first, "");
-    let txn = cluster.begin(R2, ReadMode::Optimistic);
-    cluster.set_ahead(R1, Span::from_millis(4_900));
-    cluster.put(R1, &[("x", "1")]);
-    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::HandedBack { .. })));
-    let id = cluster.commit(txn, &[("k", "1")]);
-    cluster.settle();
-    cluster.hold(move |envelope| is_handoff(envelope) || matches!(envelope.body, Body::Note(Note::HandedBack { .. })));
-    cluster.advance(Span::from_millis(1_100));
-    assert_eq!(cluster.under_way(is_handoff), 1, "it was said again");
-    cluster.hold(is_handoff);
-    cluster.settle();
-    cluster.committed(id);
-    cluster.advance(Span::from_millis(1_100));
-    let later = cluster.put(R0, &[("k", "2")]);
-    cluster.kill(R2);
-    cluster.start(R2);
-    cluster.settle();
-    cluster.let_go();
-    cluster.advance(Span::from_secs(1));
-    assert_eq!(cluster.stored(R0, "k"), (later.at, Some("2".into())), "it was committed after k = 1, and acknowledged");
-}
-
 /// r3, which has no copy, commits at the votes of r1 and r2 in a transaction that was open for that long; nobody hears of it but its client. r2 dies,
 /// and r0 has not heard of the attempt.
 fn committed_unheard(open_for: Span) -> Cluster {
