@@ -57,6 +57,8 @@ fn every_bug_planted_in_the_protocol_is_caught() {
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
         Planted::FloorsIgnored,
+        Planted::DeletionsForgotten,
+        Planted::CollectedUnseen,
     ];
     let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
     assert_all_caught(bugs, |bug| {
