@@ -118,7 +118,7 @@ impl Net {
             self.settle_but(&is_slow);
             for site in [R0, R1, R2] {
                 self.step(site, |lone| {
-                    lone.now = lone.now + Span::from_millis(50);
+                    lone.now += Span::from_millis(50);
                     lone.step(Input::Timer(Timer::Tick))
                 });
             }
