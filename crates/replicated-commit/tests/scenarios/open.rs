@@ -245,27 +245,6 @@ fn what_a_refused_attempt_writes_is_not_kept_with_its_refusal() {
     }
 }
 
-/// Decision 0002: a transaction whose locks have ended, as its gateway was not heard for ten seconds, is refused by its votes as one whose lock was
-/// taken over. The votes compare versions alone.
-///
-/// 1. client of r0: get k, locking. r0 is cut off for fifteen seconds; r1 and r2 drop its locks.
-/// 2. It commits, and r1 and r2, where it holds none, vote yes.
-#[test]
-#[ignore = "open: decision 0002 says that a transaction without its locks is refused"]
-fn a_transaction_whose_locks_have_ended_is_refused() {
-    let mut cluster = Cluster::new(1, "");
-    cluster.put(R0, &[("k", "1")]);
-    cluster.advance(Span::from_secs(1));
-    let txn = read_k(&mut cluster, R0, ReadMode::Locking);
-    cluster.cut(NORTH);
-    cluster.advance(Span::from_secs(15));
-    cluster.heal();
-    cluster.advance(Span::from_secs(1));
-    let id = cluster.commit(txn, &[("m", "1")]);
-    cluster.settle();
-    assert!(matches!(cluster.failed(id), TxnError::Conflict(_)));
-}
-
 /// Replicas keep the floors of 16,384 commits one by one, and of all earlier ones the highest. So a snapshot that is older than as many commits, which
 /// take sixteen seconds at 1,000 a second, sees that floor above itself at every row, however old that is, and ends in a conflict.
 ///
