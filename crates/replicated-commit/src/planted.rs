@@ -31,6 +31,8 @@ pub enum Planted {
     HandoffTakenAgain,
     /// A region says that it has stopped at once, and not what it is in doubt about.
     StopsInDoubt,
+    /// A page of an earlier copy of all rows is taken for one of the present copy.
+    EarlierCopyTaken,
     /// What others are in doubt about is not kept over a restart.
     DoubtsNotDurable,
     /// The vote of a lost region counts as a refusal.
@@ -61,7 +63,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 25] = [
+    pub const ALL: [Planted; 26] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -74,6 +76,7 @@ impl Planted {
         Planted::SnapshotDoesNotWait,
         Planted::HandoffTakenAgain,
         Planted::StopsInDoubt,
+        Planted::EarlierCopyTaken,
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
         Planted::MajorityOfSurvivors,

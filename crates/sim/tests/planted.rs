@@ -49,6 +49,7 @@ fn every_bug_planted_in_the_protocol_is_caught() {
         Planted::ProvisionalCounts,
         Planted::FirmWithdrawn,
         Planted::GatewayCountsOn,
+        Planted::EarlierCopyTaken,
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
         Planted::MajorityOfSurvivors,

@@ -14,7 +14,7 @@ use rhumb_replicated_commit::{Answer, Request};
 const COLLECTED: Span = Span::from_secs(640);
 
 /// Deletes k at `site` in a transaction of its own.
-fn delete(cluster: &mut Cluster, site: SiteId) -> RequestId {
+pub fn delete(cluster: &mut Cluster, site: SiteId) -> RequestId {
     let txn = cluster.begin(site, ReadMode::Optimistic);
     let (writes, options) = (vec![(Key::from("k"), None)], cluster.options);
     let id = cluster.request(site, Request::Commit { txn, writes, expect: Vec::new(), options });
@@ -32,7 +32,8 @@ fn ended(cluster: &Cluster, id: RequestId) -> Result<(), TxnError> {
     }
 }
 
-fn read_k(cluster: &mut Cluster, site: SiteId, mode: ReadMode) -> TxnId {
+/// Begins a transaction that reads k = 1.
+pub fn read_k(cluster: &mut Cluster, site: SiteId, mode: ReadMode) -> TxnId {
     let txn = cluster.begin(site, mode);
     let read = cluster.get(txn, mode, &["k"]);
     cluster.settle();
