@@ -49,6 +49,10 @@ pub enum Planted {
     RivalsBothCommit,
     /// Nobody looks whether what is committed by assumption had read the newest versions.
     StaleUnseen,
+    /// A vote takes what is missing for what is yet to come, also where deletions have been collected.
+    DeletionsForgotten,
+    /// A read does not look whether its versions were collected while they were loaded.
+    CollectedUnseen,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
     /// Readers of a commit need not reach beyond its timestamp.
@@ -61,7 +65,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 25] = [
+    pub const ALL: [Planted; 27] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -83,6 +87,8 @@ impl Planted {
         Planted::BoundBelieves,
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
+        Planted::DeletionsForgotten,
+        Planted::CollectedUnseen,
         Planted::VotesUnsettled,
         Planted::FloorsIgnored,
         Planted::LocksWalked,

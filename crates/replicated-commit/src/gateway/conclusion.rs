@@ -157,8 +157,7 @@ impl Gateway {
                 self.withdraw_if_stuck(txn, cx);
             }
         }
-        let floor = TxnId { began: Timestamp::from_time(cx.now.minus(cx.config.forget_after)), gateway: cx.me };
-        self.ended = self.ended.split_off(&Attempt { txn: floor, made: Timestamp::ZERO });
+        self.forget_ended(cx);
     }
 
     /// Resends the decision to the regions that have not confirmed that they applied a commit. Past the deadline the client is answered all the same.
@@ -240,6 +239,6 @@ pub(super) fn counted(reason: Refusal) -> &'static str {
 }
 
 pub(super) fn versions_read(part: &Part) -> impl Iterator<Item = Timestamp> + '_ {
-    let rows = part.reads.iter().map(|read| read.version);
-    rows.chain(part.ranges.iter().flat_map(|range| range.rows.iter().map(|(_, version)| *version)))
+    let rows = part.reads.iter();
+    rows.chain(part.ranges.iter().flat_map(|range| &range.rows)).map(|read| read.seen.version)
 }

@@ -1,230 +1,20 @@
 //! Faults that are open. Each test says what should hold, and fails as long as its fault is there.
 
-use crate::resolutions::{LONG, keys_of_two_shards};
-use crate::support::messages::{inquires, is_about, is_accept, is_of, is_of_log, is_vote, stops, tells_outcome};
+use crate::collected::{delete, read_k};
+use crate::resolutions::LONG;
+use crate::support::messages::{inquires, is_about, is_accept, is_of_log, is_vote, stops, tells_outcome};
 use crate::support::placements::{EAST, NORTH, WEST, change};
-use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
+use crate::support::{Cluster, R0, R1, R2, R3};
 use crate::survivors::{declare_lost, lose_region};
-use rhumb_commit::placement::{Change, Coordinators, Placement, Regions};
+use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::Decision;
-use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Body, Key, Loaded, Row, SiteId, Span, Time, Timestamp, Topology, TxnId, Value};
-use rhumb_replicated_commit::message::{Attempt, Meta, Part, ReadCheck};
+use rhumb_core::{Batch, Body, Key, Loaded, Row, Span, Time, Timestamp, Topology, TxnId, Value};
+use rhumb_replicated_commit::message::{Attempt, Meta, Part, ReadCheck, Seen};
 use rhumb_replicated_commit::resolution::Round;
-use rhumb_replicated_commit::{Answer, Config, Note, Request, Site};
+use rhumb_replicated_commit::{Answer, Config, Note, Site};
 use rhumb_testkit::{Lone, empty_store};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Longer than the versions of a row are kept that are superseded.
-const COLLECTED: Span = Span::from_secs(640);
-
-/// Deletes k at `site` in a transaction of its own.
-fn delete(cluster: &mut Cluster, site: SiteId) -> RequestId {
-    let txn = cluster.begin(site, ReadMode::Optimistic);
-    let (writes, options) = (vec![(Key::from("k"), None)], cluster.options);
-    let id = cluster.request(site, Request::Commit { txn, writes, expect: Vec::new(), options });
-    cluster.settle();
-    cluster.committed(id);
-    id
-}
-
-fn read_k(cluster: &mut Cluster, site: SiteId, mode: ReadMode) -> TxnId {
-    let txn = cluster.begin(site, mode);
-    let read = cluster.get(txn, mode, &["k"]);
-    cluster.settle();
-    assert_eq!(cluster.values(read), [Some("1".into())]);
-    txn
-}
-
-/// A client of r0 reads k and stays. Another one deletes k; ten minutes later the deletion is collected everywhere. The first client commits
-/// what it has made of k: no region has anything newer than the version that it read, as none has any version.
-///
-/// 1. client of r0: begin T, get k = 1 (version v1).
-/// 2. client of r1: delete k, committed at v2, acknowledged.
-/// 3. 640 s pass: all replicas are safe beyond v2, and drop the deletion with v1.
-/// 4. client of r0: commit T, k = 2. The votes compare v1 with zero, the version of an absent row, take the region for one that lags, and are yes.
-#[test]
-#[ignore = "open: a deletion that is collected is not held against what was read before it"]
-fn what_was_read_before_a_deletion_is_refused_once_that_is_collected() {
-    let mut cluster = Cluster::new(1, "");
-    cluster.put(R0, &[("k", "1")]);
-    cluster.advance(Span::from_secs(5));
-    let txn = read_k(&mut cluster, R0, ReadMode::Optimistic);
-    delete(&mut cluster, R1);
-    cluster.advance(COLLECTED);
-    let id = cluster.commit(txn, &[("k", "2")]);
-    cluster.settle();
-    assert!(matches!(cluster.failed(id), TxnError::Conflict(_)));
-    assert_eq!(cluster.stored(R0, "k").1, None, "its deletion was acknowledged after it had been read");
-}
-
-/// The same with locks: the regions forget in a restart that theirs were taken over.
-#[test]
-#[ignore = "open: a deletion that is collected is not held against what was read before it"]
-fn what_was_locked_before_a_deletion_is_refused_once_that_is_collected() {
-    let mut cluster = Cluster::new(1, "");
-    cluster.put(R0, &[("k", "1")]);
-    cluster.advance(Span::from_secs(5));
-    let txn = read_k(&mut cluster, R0, ReadMode::Locking);
-    delete(&mut cluster, R1);
-    cluster.advance(COLLECTED);
-    for site in [R1, R2] {
-        cluster.kill(site);
-        cluster.start(site);
-        cluster.advance(Span::from_secs(5));
-    }
-    let id = cluster.commit(txn, &[("k", "2")]);
-    cluster.settle();
-    assert!(matches!(cluster.failed(id), TxnError::Conflict(_)));
-}
-
-/// A gateway of SQL keeps the descriptors of tables for as long as it runs, and has each commit expect the version that it knows. A table is dropped
-/// elsewhere, that is, the row of its descriptor is deleted; ten minutes later a client of the first gateway inserts into it, and is told that this
-/// committed. No transaction was open for longer than a moment.
-///
-/// 1. The descriptor k is written at v1, and known to r0.
-/// 2. client of r1: delete k (`DROP TABLE`), acknowledged. 640 s pass, the deletion is collected.
-/// 3. client of r0: commit row = 1 that expects k at v1 (`INSERT`). All regions vote yes.
-#[test]
-#[ignore = "open: a deletion that is collected is not held against what was read before it"]
-fn what_is_expected_of_a_deleted_row_is_refused_once_the_deletion_is_collected() {
-    let mut cluster = Cluster::new(1, "");
-    let known = cluster.put(R0, &[("k", "descriptor")]).at;
-    cluster.advance(Span::from_secs(5));
-    delete(&mut cluster, R1);
-    cluster.advance(COLLECTED);
-    let txn = cluster.begin(R0, ReadMode::Optimistic);
-    let (writes, expect) = (vec![("row".into(), Some("1".into()))], vec![("k".into(), known)]);
-    let options = cluster.options;
-    let id = cluster.request(R0, Request::Commit { txn, writes, expect, options });
-    cluster.settle();
-    assert!(matches!(cluster.failed(id), TxnError::Conflict(_)));
-}
-
-/// A snapshot is as old as the oldest versions that are kept. Its read looks at the newest version of k, which lies above it; before it looks for
-/// the one at its timestamp, that is collected.
-///
-/// 1. k = 1; client of r0: begin a snapshot at t, get another row, so that it moves no more; k = 2 a moment later.
-/// 2. 600 s pass but for a moment. The snapshot reads k: each replica finds t within what is kept, and loads the newest version.
-/// 3. A tick: versions superseded at t + 0.2 s are collected, k = 1 with them.
-/// 4. The newest version is loaded: it lies above t, so the replica loads the one at t. There is none, and it answers that k was never written.
-#[test]
-#[ignore = "open: what is collected while a read is under way is told as never written"]
-fn what_is_collected_while_it_is_read_is_not_told_as_never_written() {
-    let mut cluster = Cluster::new(1, "");
-    cluster.put(R0, &[("k", "1")]);
-    // Sites collect at every twentieth tick: after 9.5 s, and each ten seconds from then on.
-    cluster.advance(Span::from_millis(8_800));
-    let txn = cluster.begin(R0, ReadMode::Snapshot);
-    cluster.get(txn, ReadMode::Snapshot, &["x"]);
-    cluster.advance(Span::from_millis(50));
-    cluster.put(R0, &[("k", "2")]);
-    cluster.advance(Span::from_millis(599_900));
-    [R0, R1, R2].into_iter().for_each(|site| cluster.hold_loads(site));
-    let read = cluster.get(txn, ReadMode::Snapshot, &["k"]);
-    cluster.advance(Span::from_millis(400));
-    [R0, R1, R2].into_iter().for_each(|site| cluster.answer_loads(site));
-    cluster.settle();
-    let is_right = match cluster.answer(read) {
-        Some(Answer::Rows { .. }) => cluster.values(read) == [Some("1".into())],
-        _ => matches!(cluster.failed(read), TxnError::OutOfRange(_)),
-    };
-    assert!(is_right, "{:?}", cluster.answer(read));
-}
-
-/// r3, which has no copy, commits at the votes of r1 and r2 in a transaction that was open for that long; nobody hears of it but its client. r2 dies,
-/// and r0 has not heard of the attempt.
-fn committed_unheard(open_for: Span) -> Cluster {
-    let mut cluster = Cluster::of_regions(4, Placement::first(change([NORTH, EAST, WEST], [])).expect("three active regions"));
-    let txn = cluster.begin(R3, ReadMode::Optimistic);
-    cluster.advance(open_for);
-    cluster.hold(|envelope| envelope.to == R0 && is_accept(envelope) || tells_outcome(envelope));
-    let id = cluster.commit(txn, &[("k", "1")]);
-    cluster.settle();
-    cluster.committed(id);
-    cluster.kill(R2);
-    cluster.lose(|_| true);
-    cluster.let_go();
-    cluster.advance(LONG);
-    cluster
-}
-
-/// What a gateway has concluded it remembers for a minute since its transaction began, not since it concluded: of a transaction that was open for
-/// longer it knows nothing at its next tick.
-///
-/// 1. client of r3: begin T; 90 s pass (or one, and all is well); commit k = 1. r1 and r2 vote yes, the client is told. Decided is lost.
-/// 2. r3 ticks, and forgets the outcome, as T began more than a minute ago.
-/// 3. r2 is out. r1, in doubt, asks r3, which is up: Over. r0 refuses, as it has never heard of it. One yes, one no: r1 waits for r2.
-#[test]
-#[ignore = "open: a gateway forgets at once how a transaction ended that was open for a minute"]
-fn a_gateway_remembers_what_it_concluded_of_an_old_transaction() {
-    for open_for in [1, 90] {
-        let mut cluster = committed_unheard(Span::from_secs(open_for));
-        for site in [R0, R1] {
-            let ended = (cluster.stored(site, "k").1, cluster.prepared_and_in_doubt(site));
-            assert_eq!(ended, (Some("1".into()), (0, 0)), "{site}: open for {open_for} s");
-        }
-    }
-}
-
-/// The same, with a rival that r0 is prepared for, and r2 is declared lost: the survivors, r3 among them, agree that the acknowledged commit aborted.
-///
-/// 1. client of r4: begin Y. client of r3: begin T. 90 s pass (or one, and all is well).
-/// 2. Y: commit k = 2; only r0 hears of it, and is prepared. r4 crashes, and restarts.
-/// 3. T: commit k = 1; r0 refuses (locked), r1 and r2 vote yes; the client is told. Decided is lost, r3 forgets, r2 dies.
-/// 4. r2 is declared lost. Y is the earlier one: r0 contests T, and nobody says that it committed. Y commits.
-#[test]
-#[ignore = "open: a gateway forgets at once how a transaction ended that was open for a minute"]
-fn a_commit_that_its_gateway_told_is_not_undone_by_a_rival() {
-    for open_for in [1, 90] {
-        let placement = Placement::first(change([NORTH, EAST, WEST], [])).expect("three active regions");
-        let mut cluster = Cluster::of_regions(5, placement.clone());
-        let rival = cluster.begin(R4, ReadMode::Optimistic);
-        cluster.advance(Span::from_millis(10));
-        let txn = cluster.begin(R3, ReadMode::Optimistic);
-        cluster.advance(Span::from_secs(open_for));
-        cluster.hold(|envelope| is_of(envelope, R4) && envelope.to != R0 || tells_outcome(envelope));
-        cluster.commit(rival, &[("k", "2")]);
-        cluster.settle();
-        assert_eq!(cluster.prepared_and_in_doubt(R0).0, 1);
-        cluster.kill(R4);
-        let id = cluster.commit(txn, &[("k", "1")]);
-        cluster.settle();
-        let at = cluster.committed(id).at;
-        lose_region(&mut cluster, WEST, 1);
-        cluster.lose(|_| true);
-        cluster.let_go();
-        cluster.start(R4);
-        cluster.advance(LONG);
-        declare_lost(&mut cluster, R1, &placement, WEST.into(), change([NORTH, EAST], []));
-        cluster.advance(LONG + LONG);
-        for site in [R0, R1] {
-            assert_eq!(
-                cluster.stored(site, "k"),
-                (at, Some("1".into())),
-                "{site}: open for {open_for} s; its gateway, which is up, had told so"
-            );
-        }
-    }
-}
-
-/// A transaction touches the first shard only, which has a majority. Of the second one, whose sites have to say how high they have prepared, there is
-/// none: the client hears after eight seconds that the outcome is unknown, though all regions have voted, and could hear at once that no majority is
-/// in reach.
-#[test]
-#[ignore = "open: a commit that cannot get its floor is told as unknown, after the deadline"]
-fn a_commit_without_a_majority_of_every_shard_is_refused_at_once() {
-    let (a, _) = keys_of_two_shards();
-    let mut cluster = Cluster::new(2, "");
-    [1, 2].into_iter().for_each(|region| cluster.kill(SiteId::new(region, 1)));
-    cluster.advance(Span::from_secs(5));
-    let txn = cluster.begin(R0, ReadMode::Optimistic);
-    let id = cluster.commit(txn, &[(&a, "1")]);
-    cluster.advance(LONG);
-    assert!(matches!(cluster.failed(id), TxnError::Unavailable(_)), "{}", cluster.failed(id));
-}
 
 /// Sites that are not settled keep each `Accept` that they hear, up to 8,192 of 12 MiB. Its gateway says it again each second, and each copy is kept.
 ///
@@ -303,33 +93,6 @@ fn a_commit_that_survivors_agree_on_has_a_floor_above_what_ended_before_it() {
     }
 }
 
-/// The coordinator's site of r2 is gone. The cohort beside it is prepared for a commit that r0 and r1 have applied, and keeps the client of its
-/// gateway waiting who reads the row of one replica, again and again the same, though two others would answer at once.
-///
-/// 1. client of r0: commit a = 1, b = 1, acknowledged. Of r2 the second site is prepared; the first one dies before it hears of the outcome.
-/// 2. client of r2's second site: get b, optimistic. The nearest replica is its own, which waits for the first site. After eight seconds it fails.
-#[test]
-#[ignore = "open: a read of one replica that waits is not asked of another"]
-fn a_read_of_one_replica_that_waits_for_a_dead_site_is_asked_of_another() {
-    let (a, b) = keys_of_two_shards();
-    let second = SiteId::new(2, 1);
-    let mut cluster = Cluster::new(2, "");
-    cluster.hold(|envelope| envelope.to == R2 && tells_outcome(envelope));
-    let txn = cluster.begin(R0, ReadMode::Optimistic);
-    let id = cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
-    cluster.settle();
-    cluster.committed(id);
-    cluster.kill(R2);
-    cluster.lose(|_| true);
-    cluster.let_go();
-    cluster.advance(LONG);
-    assert_eq!(cluster.prepared_and_in_doubt(second).0, 1);
-    let reader = cluster.begin(second, ReadMode::Optimistic);
-    let read = cluster.get(reader, ReadMode::Optimistic, &[&b]);
-    cluster.advance(LONG);
-    assert!(matches!(cluster.answer(read), Some(Answer::Rows { .. })), "{:?}", cluster.answer(read));
-}
-
 /// A survivor looks at all that an attempt has read before it accepts that this committed: rows with their values, all at once, however large. The
 /// transaction had read them in pages of 4 MiB, and may have read 100,000.
 ///
@@ -357,7 +120,7 @@ fn what_a_survivor_examines_is_loaded_in_pages() {
         coordinator: 0,
         participants: vec![0],
     };
-    let reads = keys.into_iter().map(|key| ReadCheck { key, version: at }).collect();
+    let reads = keys.into_iter().map(|key| ReadCheck { key, seen: Seen { version: at, is_live: true } }).collect();
     let contents = Some(Part { reads, ranges: Vec::new(), writes: vec![("w".into(), Some("1".into()))] });
     let round = Round { number: 1, leader: R0.region };
     let decision = Decision::Committed { floor: meta.at };
@@ -368,5 +131,104 @@ fn what_a_survivor_examines_is_loaded_in_pages() {
         let Loaded::Rows { rows, .. } = lone.disk.load(load).expect("a store in memory does not fail") else { continue };
         let bytes: usize = rows.iter().map(Row::bytes).sum();
         assert!(bytes <= 5 << 20, "{} rows of {bytes} bytes in one answer", rows.len());
+    }
+}
+
+/// A region that has refused an attempt, and does not hear how that ended, keeps all that the attempt writes in memory until every other region has
+/// closed its timestamp: as long as one is away. The 100,000 refusals that it keeps at the most may have 12 MiB each.
+///
+/// 1. r2 is down. client of r0: get k; another one writes k; commit m = a large value. r0 and r1 refuse (stale), the client is told of a conflict.
+/// 2. Decided is lost on its way to r1, and is not said again, as r0 has the abort on record. r1 is not in doubt, and asks nobody.
+/// 3. Minutes pass: its record stays for r2, rightly, and the value of m with it.
+#[test]
+#[ignore = "open: what a refused attempt writes is kept as long as its refusal"]
+fn what_a_refused_attempt_writes_is_not_kept_with_its_refusal() {
+    let mut cluster = Cluster::new(1, "");
+    cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_secs(1));
+    let txn = read_k(&mut cluster, R0, ReadMode::Optimistic);
+    cluster.put(R0, &[("k", "2")]);
+    cluster.kill(R2);
+    cluster.hold(|envelope| envelope.to == R1 && tells_outcome(envelope));
+    let id = cluster.commit(txn, &[("m", "what nobody wants any more")]);
+    cluster.settle();
+    assert!(matches!(cluster.failed(id), TxnError::Conflict(_)));
+    cluster.lose(tells_outcome);
+    cluster.let_go();
+    cluster.advance(Span::from_secs(300));
+    for site in [R0, R1] {
+        let is_kept = format!("{:?}", cluster.site(site)).contains("what nobody wants any more");
+        assert!(!is_kept, "{site} has it in memory");
+    }
+}
+
+/// Replicas keep the floors of 16,384 commits one by one, and of all earlier ones the highest. So a snapshot that is older than as many commits, which
+/// take sixteen seconds at 1,000 a second, sees that floor above itself at every row, however old that is, and ends in a conflict.
+///
+/// 1. b is written. client of r0: begin a snapshot, get a: it moves no more.
+/// 2. r3, whose clock is behind that of r1, commits 16,500 times, so that each commit has a floor above its timestamp.
+/// 3. The snapshot gets b, which nobody has written since: a conflict.
+#[test]
+#[ignore = "open: a snapshot ends in a conflict after 16,384 commits of other rows"]
+fn a_snapshot_outlives_any_number_of_commits_of_other_rows() {
+    for commits in [10_000, 16_500] {
+        let placement = Placement::first(change([NORTH, EAST, WEST], [])).expect("three active regions");
+        let mut cluster = Cluster::of_regions(4, placement);
+        cluster.put(R0, &[("b", "1")]);
+        cluster.advance(Span::from_secs(1));
+        let snapshot = cluster.begin(R0, ReadMode::Snapshot);
+        cluster.get(snapshot, ReadMode::Snapshot, &["a"]);
+        cluster.settle();
+        cluster.set_ahead(R1, Span::from_millis(500));
+        cluster.hold(|envelope| envelope.to == R3 && matches!(envelope.body, Body::Note(Note::Heard { .. })));
+        for n in 0..commits {
+            if n % 50 == 0 {
+                cluster.advance(Span::from_millis(20));
+                cluster.put(R1, &[("z", "1")]);
+                cluster.lose(|envelope| matches!(envelope.body, Body::Note(Note::Heard { .. })));
+            }
+            cluster.put(R3, &[("k", "1")]);
+        }
+        let read = cluster.get(snapshot, ReadMode::Snapshot, &["b"]);
+        cluster.settle();
+        let is_told = matches!(cluster.answer(read), Some(Answer::Rows { .. }));
+        assert!(is_told, "after {commits} commits of other rows: {:?}", cluster.answer(read));
+    }
+}
+
+/// r0 has collected the deletion of k, and r2 has not: it sees in it a version that r0's clients have not read. r2 cannot collect it as long as r1 is
+/// down, and a majority of r0 and r2 commits nothing of r0's clients that has read k, or a range around it, at home.
+///
+/// 1. k is deleted; ten minutes pass. r0 collects at its twentieth tick; r2, which began at another time, five seconds later.
+/// 2. In between r1 dies, and r2 restarts: it has forgotten up to when r1 was safe, and does not hear it any more.
+/// 3. client of r0: get k, or scan around it, optimistic: there is nothing. Commit m = 1: r2 refuses (stale), however often it is tried.
+#[test]
+#[ignore = "open: a deletion that the reader's replica has collected refuses it elsewhere"]
+fn a_deletion_that_was_collected_where_it_was_read_does_not_refuse_elsewhere() {
+    let mut cluster = Cluster::new(1, "");
+    cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_secs(5));
+    cluster.kill(R2);
+    cluster.start(R2);
+    delete(&mut cluster, R1);
+    // Sites collect 9.5 s after they began, and each ten seconds from then on: r0 at 9.5, r2 at 14.5.
+    cluster.advance(Span::from_millis(606_000));
+    let version = |cluster: &Cluster, site| cluster.stored(site, "k").0;
+    assert_eq!(version(&cluster, R0), Timestamp::ZERO, "r0 has collected it");
+    assert_ne!(version(&cluster, R2), Timestamp::ZERO, "r2 has not");
+    cluster.kill(R1);
+    cluster.kill(R2);
+    cluster.start(R2);
+    cluster.advance(Span::from_secs(120));
+    for is_scan in [false, true] {
+        let txn = cluster.begin(R0, ReadMode::Optimistic);
+        match is_scan {
+            true => cluster.scan(txn, ReadMode::Optimistic, "k", "l"),
+            false => cluster.get(txn, ReadMode::Optimistic, &["k"]),
+        };
+        cluster.settle();
+        let id = cluster.commit(txn, &[("m", "1")]);
+        cluster.advance(Span::from_secs(3));
+        assert!(matches!(cluster.answer(id), Some(Answer::Committed(_))), "{:?}", cluster.answer(id));
     }
 }
