@@ -54,6 +54,8 @@ fn every_bug_planted_in_the_protocol_is_caught() {
         Planted::MajorityOfSurvivors,
         Planted::LateWordCounts,
         Planted::BoundBelieves,
+        Planted::PromiseNotDurable,
+        Planted::AcceptedIgnored,
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
         Planted::FloorsIgnored,
