@@ -15,6 +15,7 @@ use super::records::put_clock_bound;
 use super::request::Answer;
 use derive_more::{Deref, DerefMut};
 use rhumb_commit::clock_lease::ClockLease;
+use rhumb_commit::reason::Reason;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Load, RequestId};
 use rhumb_core::{Batch, Effects, Jobs, Rules, SiteId, Table, Time, Timestamp, TxnId};
@@ -239,10 +240,8 @@ impl Shared {
 
     /// Why a site that takes no part serves nobody.
     pub(super) fn not_a_member(&self) -> TxnError {
-        TxnError::Unavailable(format!(
-            "site {} takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)",
-            self.me
-        ))
+        let advice = " takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)";
+        TxnError::Unavailable(Reason::from("site ").then(self.me).then(advice))
     }
 
     /// The sites heard of lately, members or not.

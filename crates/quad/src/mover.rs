@@ -30,6 +30,7 @@ use super::context::{Context, Shared};
 use super::message::{Note, Report};
 use super::planted::Planted;
 use super::request::Answer;
+use rhumb_commit::reason::Reason;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::RequestId;
 use rhumb_core::ballot::to_propose_again;
@@ -105,7 +106,7 @@ impl Mover {
             Some(cx.not_a_member())
         } else if !cx.may_be_left(&up, &goal.lost) {
             // No attempt is better than one that interrupts all sites in reach and then makes no progress.
-            Some(cannot_leave(old, &up, &goal.lost))
+            Some(TxnError::Unavailable(cannot_leave(old, &up, &goal.lost)))
         } else if !carries(&goal.quorums, &up) {
             unavailable("too few cores of the new configuration are in reach")
         } else {
@@ -250,18 +251,18 @@ impl Mover {
         }
         let sealed: BTreeSet<SiteId> = attempt.reports.keys().copied().collect();
         let why = match attempt.stage {
-            Stage::Sealing => cannot_leave(&cx.configuration, &sealed, &attempt.goal.lost).to_string(),
+            Stage::Sealing => cannot_leave(&cx.configuration, &sealed, &attempt.goal.lost),
             Stage::Reconciling { .. } => "the cores of the new configuration were not reconciled in time".into(),
             Stage::Accepting { .. } => "the new configuration was not accepted in time".into(),
         };
-        self.give_up(&why, cx);
+        self.give_up(why, cx);
     }
 
     /// Ends the attempt. What it sealed stays sealed, until somebody takes over.
-    fn give_up(&mut self, why: &str, cx: &mut Context<'_>) {
+    fn give_up(&mut self, why: impl Into<Reason>, cx: &mut Context<'_>) {
         cx.fx.count("quad.given_up");
         if let Some(id) = self.attempt.take().and_then(|attempt| attempt.id) {
-            cx.refuse(id, TxnError::Unavailable(format!("{why}; the change may yet come about")));
+            cx.refuse(id, TxnError::Unavailable(why.into().then("; the change may yet come about")));
         }
     }
 
@@ -277,11 +278,10 @@ impl Mover {
 }
 
 /// Why the epoch cannot end by what `sealed` say.
-fn cannot_leave(old: &Configuration, sealed: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> TxnError {
-    let missing = old.members().into_iter().filter(|site| !sealed.contains(site) && !lost.contains(site));
-    let missing: Vec<String> = missing.map(|site| site.to_string()).collect();
-    let missing = if missing.is_empty() { "a core that is not lost".into() } else { missing.join(", ") };
-    TxnError::Unavailable(format!("the quorums cannot be changed without more of their sites; missing: {missing}"))
+fn cannot_leave(old: &Configuration, sealed: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> Reason {
+    let missing: Vec<SiteId> = old.members().into_iter().filter(|site| !sealed.contains(site) && !lost.contains(site)).collect();
+    let missing = if missing.is_empty() { "a core that is not lost".into() } else { Reason::list(&missing) };
+    Reason::from("the quorums cannot be changed without more of their sites; missing: ").then(missing)
 }
 
 /// The configuration that brings `goal` about, now that `done` hold all that those who reported do.

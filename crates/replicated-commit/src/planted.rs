@@ -31,6 +31,8 @@ pub enum Planted {
     HandoffTakenAgain,
     /// A region says that it has stopped at once, and not what it is in doubt about.
     StopsInDoubt,
+    /// A page of an earlier copy of all rows is taken for one of the present copy.
+    EarlierCopyTaken,
     /// What others are in doubt about is not kept over a restart.
     DoubtsNotDurable,
     /// The vote of a lost region counts as a refusal.
@@ -49,6 +51,10 @@ pub enum Planted {
     RivalsBothCommit,
     /// Nobody looks whether what is committed by assumption had read the newest versions.
     StaleUnseen,
+    /// A vote takes what is missing for what is yet to come, also where deletions have been collected.
+    DeletionsForgotten,
+    /// A read does not look whether its versions were collected while they were loaded.
+    CollectedUnseen,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
     /// Readers of a commit need not reach beyond its timestamp.
@@ -61,7 +67,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 25] = [
+    pub const ALL: [Planted; 28] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -74,6 +80,7 @@ impl Planted {
         Planted::SnapshotDoesNotWait,
         Planted::HandoffTakenAgain,
         Planted::StopsInDoubt,
+        Planted::EarlierCopyTaken,
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
         Planted::MajorityOfSurvivors,
@@ -83,6 +90,8 @@ impl Planted {
         Planted::AcceptedIgnored,
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
+        Planted::DeletionsForgotten,
+        Planted::CollectedUnseen,
         Planted::VotesUnsettled,
         Planted::FloorsIgnored,
         Planted::LocksWalked,

@@ -49,6 +49,7 @@ fn every_bug_planted_in_the_protocol_is_caught() {
         Planted::ProvisionalCounts,
         Planted::FirmWithdrawn,
         Planted::GatewayCountsOn,
+        Planted::EarlierCopyTaken,
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
         Planted::MajorityOfSurvivors,
@@ -59,6 +60,8 @@ fn every_bug_planted_in_the_protocol_is_caught() {
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
         Planted::FloorsIgnored,
+        Planted::DeletionsForgotten,
+        Planted::CollectedUnseen,
     ];
     let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
     assert_all_caught(bugs, |bug| {
@@ -81,7 +84,7 @@ fn a_scenario_with_a_bug_replays_like_any_other() {
 fn every_bug_planted_in_the_quotas_is_caught() {
     use rhumb_quota::planted::Planted;
     // These are caught by scenarios of `rhumb-quota`: it takes one message late, or a site lost, at the very moment.
-    let elsewhere = [Planted::CountUnconfirmed, Planted::CountInFlight, Planted::LostListDead];
+    let elsewhere = [Planted::CountUnconfirmed, Planted::CountMixed, Planted::CountInFlight, Planted::LostListDead];
     let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
     assert_all_caught(bugs, |bug| Samya { rules: Rules::breaking(bug), ..Samya::default() });
 }

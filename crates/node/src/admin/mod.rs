@@ -275,7 +275,9 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
         passed_over: vitals.passed_over.iter().map(|&region| setup.topology.name(region).to_owned()).collect(),
     });
     let quorums = quad.map(|quad| {
-        let quad = quorum_view(quad, status).explanation;
+        let view = quorum_view(quad, status);
+        let why = view.told(&view.explanation.why);
+        let quad = view.explanation;
         let own = quad.sites.iter().find(|facts| facts.site == quad.site);
         ShownQuorums {
             epoch: quad.epoch.0,
@@ -284,7 +286,7 @@ async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoRespon
             caught_up: own.is_some_and(|own| own.caught_up),
             sealed: quad.sealed,
             load: own.and_then(|own| own.load),
-            why: quad.why,
+            why,
         }
     });
     let ready = status.ready();

@@ -162,7 +162,7 @@ pub fn shown(view: &QuorumView) -> Shown {
         let stays = |site: &&SiteId| cores.contains(site) == best.cores().contains(site);
         ShownPlan {
             due: goal.is_some(),
-            why: why.clone(),
+            why: view.told(why),
             cores: best.cores().iter().map(name).collect(),
             promoted: best.cores().iter().filter(|core| !cores.contains(core)).map(name).collect(),
             demoted: cores.iter().filter(|core| !best.cores().contains(core)).map(name).collect(),
@@ -180,7 +180,7 @@ pub fn shown(view: &QuorumView) -> Shown {
         epoch: explanation.epoch.0,
         cores: explanation.cores.to_string(),
         cause: explanation.cause.to_string(),
-        why: explanation.why.clone(),
+        why: view.told(&explanation.why),
         since_us: explanation.tally.since.map(|since| since.as_micros()),
         sealed: explanation.sealed,
         planner: explanation.planner.as_ref().map(name),
@@ -214,7 +214,7 @@ async fn ask(Site { status, quad }: &Site, change: Change) -> Result<(), (Status
     match quad.ask(request).await {
         Ok(Answer::Done) => Ok(()),
         Ok(Answer::Failed(error)) => Err(match status.told(error) {
-            TxnError::Invalid(reason) => bad(reason),
+            TxnError::Invalid(reason) => bad(reason.to_string()),
             error => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
         }),
         Ok(other) => unreachable!("the site answered something else than was asked: {other:?}"),

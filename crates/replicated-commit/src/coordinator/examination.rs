@@ -55,10 +55,11 @@ impl Examination {
     fn see(&mut self, key: &Key, at: Timestamp) {
         let is_newer = |version: Timestamp| version < at && at < self.proposal.meta.at;
         let in_range = |check: &RangeCheck| {
-            let read = check.rows.binary_search_by(|(known, _)| known.cmp(key)).map_or(Timestamp::ZERO, |index| check.rows[index].1);
+            let read =
+                check.rows.binary_search_by(|known| known.key.cmp(key)).map_or(Timestamp::ZERO, |index| check.rows[index].seen.version);
             check.range.contains(key) && is_newer(read)
         };
-        self.is_stale |= self.contents.reads.iter().any(|read| read.key == *key && is_newer(read.version));
+        self.is_stale |= self.contents.reads.iter().any(|read| read.key == *key && is_newer(read.seen.version));
         self.is_stale |= self.contents.ranges.iter().any(in_range);
     }
 }
@@ -154,10 +155,10 @@ impl Coordinator {
         work::add(rows.len());
         let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
         let Some(examination) = examination else { return };
-        let contents = &examination.contents;
+        let (contents, collected) = (&examination.contents, near.cohort.collected());
         examination.is_stale |= match examination.current {
-            Some(index) => check_range(&contents.ranges[index].rows, &rows).is_err(),
-            None => contents.reads.iter().zip(&rows).any(|(read, row)| row.version > read.version),
+            Some(index) => check_range(&contents.ranges[index].rows, &rows, collected).is_err(),
+            None => contents.reads.iter().zip(&rows).any(|(read, row)| read.seen.is_stale(row.version, collected)),
         };
         examination.keys_are_known = true;
         self.examine(near, attempt, cx);

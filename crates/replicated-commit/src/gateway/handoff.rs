@@ -11,7 +11,7 @@
 //!
 //! It pays where one trip there and the commit from there are shorter than the commit from here: with two rounds often,
 //! with one round only if distances violate the triangle inequality. Source: Zakhary et al., "Global-Scale Placement of
-//! Transactional Data Stores", EDBT 2018, section 2.2.
+//! Transactional Data Stores", EDBT 2018, section 4.1.
 //!
 //! **Once.** A `Handoff` may be lost, doubled, held back, and is said again until answered; its commit must run once. The
 //! gateway that takes it remembers its name until the one that handed it over awaits the end of none as old as that any
@@ -88,7 +88,7 @@ impl Gateway {
             // An earlier copy may have been taken by an earlier incarnation.
             cx.fx.count("commit.handoff_unknown");
             let why = if full { "is too busy to say" } else { "has just restarted" };
-            let error = TxnError::Unknown(format!("the region that was to commit it {why}; check before you repeat it"));
+            let error = TxnError::Unknown(format!("the region that was to commit it {why}; check before you repeat it").into());
             return cx.fx.send(from, Note::HandedBack { id: name, result: Err(error) });
         }
         if !cx.may_begin() {

@@ -13,7 +13,7 @@
 //! goes to the present, and those after it as far ahead of the clock as the round before took. Replicas refuse writes
 //! below such a timestamp from when they are asked; no clock follows it.
 //!
-//! Source: section 3.2.1; 3.3 for denied locks and for optimistic reads. There a denied reader waits for a random time, here for one that
+//! Source: section 3.2.1; 3.3 for denied locks and for optimistic reads; GPlacer, 2.2, for those at the nearest replica. There a denied reader waits for a random time, here for one that
 //! doubles: it competes with a prepared writer only, never with another reader.
 
 use super::Gateway;
@@ -150,6 +150,10 @@ impl Gateway {
         if let Some(pending) = self.reads.get_mut(&read) {
             pending.sent = now;
             pending.shards.values_mut().chain(pending.expected.values_mut()).for_each(|part| part.denied.clear());
+            for (site, name, _) in sends.iter().filter(|_| how.is_local()) {
+                let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
+                parts.entry(site.shard).and_modify(|part| part.asked = Some(site.region));
+            }
         }
         if how == How::Lock
             && let Some(state) = self.txns.get_mut(&txn)
@@ -232,7 +236,7 @@ impl Gateway {
             Denial::Busy => TxnError::Conflict("too many reads wait for transactions that are committing".into()),
             Denial::Collected(oldest) => {
                 let kept = cx.now.since(oldest.time()).as_millis_f64() / 1000.0;
-                TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept"))
+                TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept").into())
             }
         };
         if let Some(pending) = self.reads.remove(&read) {
@@ -265,13 +269,21 @@ impl Gateway {
             let (id, since) = (pending.id, pending.since);
             if now.since(since) >= cx.config.read_timeout {
                 self.reads.remove(&read);
-                let error = TxnError::Unavailable(format!("the read was not answered within {}", cx.config.read_timeout));
+                let error = TxnError::Unavailable(format!("the read was not answered within {}", cx.config.read_timeout).into());
                 cx.fx.answer(id, Answer::Failed(error));
             } else {
                 cx.fx.count("read.sent_again");
+                self.avoid_silent(read);
                 self.request_rows(read, Whom::Missing, cx);
             }
         }
+    }
+
+    /// The one replica that was asked does not answer, perhaps as it waits for a site that is dead: another one is asked, if there is one.
+    fn avoid_silent(&mut self, read: ReadId) {
+        let Some(pending) = self.reads.get_mut(&read).filter(|pending| pending.how.is_local()) else { return };
+        let silent = pending.shards.values().filter(|part| part.replies.is_empty()).filter_map(|part| part.asked);
+        pending.avoid = silent.fold(pending.avoid, |avoid, region| avoid.or(region.into()));
     }
 
     /// All replies that are needed are here.
@@ -334,6 +346,6 @@ impl Gateway {
 
 /// Queries to shards, none of which has answered.
 fn unanswered(queries: BTreeMap<u16, Query>) -> BTreeMap<u16, ShardRead> {
-    let read = |query| ShardRead { query, replies: BTreeMap::new(), denied: BTreeSet::new() };
+    let read = |query| ShardRead { query, replies: BTreeMap::new(), denied: BTreeSet::new(), asked: None };
     queries.into_iter().map(|(shard, query)| (shard, read(query))).collect()
 }

@@ -1,11 +1,13 @@
 //! Placements: regions that vote, regions that only hold a copy, regions that hold nothing; and commits that are run from a
 //! better place, or in two rounds.
 
+use crate::resolutions::LONG;
 use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
-use rhumb_commit::placement::{Coordinators, Placement};
+use rhumb_commit::placement::{Change, Coordinators, Placement};
 use rhumb_commit::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
+use rhumb_replicated_commit::records::LOG;
 use rhumb_replicated_commit::{Note, Promise};
 use std::collections::BTreeMap;
 
@@ -437,4 +439,62 @@ fn a_copied_page_counts_for_the_epoch_in_which_it_began_to_be_read() {
     cluster.let_go();
     cluster.advance(Span::from_secs(20));
     assert_eq!((cluster.placement_at(r4), cluster.stored(r4, "k").0), ((third, true), written.at));
+}
+
+/// r2 copies all rows, and is removed before the first page has come. When it is to have a copy again, that page is taken for the answer to what it
+/// asks now. What was committed in between is in no log any more.
+///
+/// 1. k = 1. r2 becomes passive; r0 sends a page of rows with k = 1, which is held up.
+/// 2. r2 is removed. k = 2; r0 and r1 drop that from their logs, as nobody else wants it.
+/// 3. r2 becomes passive again, enters the logs where they begin now, and asks r0 for rows from the first key on.
+/// 4. The page of step 1 arrives, from the source and for the key that are expected. r2 holds all rows, as it believes, and settles.
+fn copied_again(cluster: &mut Cluster) -> Option<String> {
+    let page_epoch = |envelope: &Envelope| match &envelope.body {
+        Body::Promise(Promise::CopiedRows(page)) => Some(page.epoch),
+        _ => None,
+    };
+    cluster.put(R0, &[("k", "1")]);
+    cluster.hold(move |envelope| page_epoch(envelope).is_some());
+    let mut placement = placement([NORTH, EAST], []);
+    for passives in [vec![WEST], vec![], vec![WEST]] {
+        let next = Change { passives: passives.iter().copied().collect(), ..change([NORTH, EAST], []) };
+        let (next, id) = cluster.change(R0, &placement, next);
+        cluster.settle();
+        cluster.committed(id);
+        placement = next;
+        cluster.advance(Span::from_millis(700));
+        if passives.is_empty() {
+            cluster.put(R0, &[("k", "2")]);
+            cluster.advance(Span::from_secs(10));
+            assert_eq!([R0, R1].map(|site| cluster.records(site, LOG)), [0, 0], "nobody else wants it");
+        }
+    }
+    let present = placement.epoch;
+    cluster.hold(move |envelope| page_epoch(envelope) == Some(present));
+    cluster.settle();
+    cluster.let_go();
+    cluster.advance(LONG);
+    assert!(cluster.placement_at(R2).1, "it is settled");
+    cluster.stored(R2, "k").1
+}
+
+#[test]
+fn a_page_of_an_earlier_copy_is_not_taken() {
+    let mut cluster = Cluster::placed(placement([NORTH, EAST], []), "");
+    assert_eq!(copied_again(&mut cluster), Some("2".into()), "it holds all rows");
+}
+
+#[cfg(feature = "planted")]
+mod planted {
+    use super::*;
+    use rhumb_core::Rules;
+    use rhumb_replicated_commit::Site;
+    use rhumb_replicated_commit::planted::Planted;
+
+    #[test]
+    fn a_page_of_an_earlier_copy_that_is_taken_is_caught() {
+        let make = |site: Site| site.with_rules(Rules::breaking(Planted::EarlierCopyTaken));
+        let mut cluster = Cluster::placed_with_sites(placement([NORTH, EAST], []), "", make);
+        assert_eq!(copied_again(&mut cluster), Some("1".into()), "an acknowledged write is not in its copy");
+    }
 }
