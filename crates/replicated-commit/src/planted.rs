@@ -43,6 +43,10 @@ pub enum Planted {
     LateWordCounts,
     /// A region that has promised a round believes a claim that the attempt aborted.
     BoundBelieves,
+    /// What a region has promised and accepted in rounds is gone after a restart.
+    PromiseNotDurable,
+    /// The leader of a round takes what survivors have accepted for nothing, and counts votes.
+    AcceptedIgnored,
     /// Two attempts in each other's way both commit by assumption.
     RivalsBothCommit,
     /// Nobody looks whether what is committed by assumption had read the newest versions.
@@ -63,7 +67,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 26] = [
+    pub const ALL: [Planted; 28] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -82,6 +86,8 @@ impl Planted {
         Planted::MajorityOfSurvivors,
         Planted::LateWordCounts,
         Planted::BoundBelieves,
+        Planted::PromiseNotDurable,
+        Planted::AcceptedIgnored,
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
         Planted::DeletionsForgotten,
