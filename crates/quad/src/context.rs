@@ -222,6 +222,22 @@ impl Shared {
         self.configuration.bases.contains_key(&self.me)
     }
 
+    /// True if `promised` are enough for the consensus on what follows this epoch, since `lost` are lost.
+    pub(super) fn is_quorate(&self, promised: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
+        self.configuration.is_quorate(promised, lost) || self.rest_goes_on(promised, lost)
+    }
+
+    /// True if the next configuration may be based on what `sealed` say, since `lost` are lost.
+    pub(super) fn may_be_left(&self, sealed: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
+        self.configuration.may_be_left(sealed, lost) || self.rest_goes_on(sealed, lost)
+    }
+
+    /// What is planted in place of the bound on losses: true if `rest` are all but `lost`.
+    fn rest_goes_on(&self, rest: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
+        let is_accounted_for = |site: &SiteId| rest.contains(site) || lost.contains(site);
+        self.rules.breaks(Planted::LossUnbounded) && self.configuration.bases.keys().all(is_accounted_for)
+    }
+
     /// Why a site that takes no part serves nobody.
     pub(super) fn not_a_member(&self) -> TxnError {
         let advice = " takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)";

@@ -28,6 +28,7 @@ use super::acceptor::Acceptor;
 use super::configuration::{Configuration, Epoch, Goal, carries};
 use super::context::{Context, Shared};
 use super::message::{Note, Report};
+use super::planted::Planted;
 use super::request::Answer;
 use rhumb_commit::reason::Reason;
 use rhumb_commit::transaction::TxnError;
@@ -97,13 +98,13 @@ impl Mover {
     fn refusal(&self, goal: &Goal, id: Option<RequestId>, acceptor: &Acceptor, cx: &Shared) -> Option<TxnError> {
         let (old, up) = (&cx.configuration, cx.reachable());
         let unavailable = |why: &str| Some(TxnError::Unavailable(why.into()));
-        if let Some(error) = goal.validation_error(old) {
+        if let Some(error) = goal.validation_error(old).filter(|_| !cx.rules.breaks(Planted::LossUnbounded)) {
             Some(TxnError::Invalid(error))
         } else if self.is_changing(id, acceptor, cx) {
             unavailable("the configuration is being changed already")
         } else if !cx.is_member() {
             Some(cx.not_a_member())
-        } else if !old.may_be_left(&up, &goal.lost) {
+        } else if !cx.may_be_left(&up, &goal.lost) {
             // No attempt is better than one that interrupts all sites in reach and then makes no progress.
             Some(TxnError::Unavailable(cannot_leave(old, &up, &goal.lost)))
         } else if !carries(&goal.quorums, &up) {
@@ -176,13 +177,14 @@ impl Mover {
         attempt.reports.insert(from, report);
         let sealed: BTreeSet<SiteId> = attempt.reports.keys().copied().collect();
         // Its own seal is on disk before it proposes anything, so that it does not begin the same ballot again after a crash.
-        if !sealed.contains(&cx.me) || !cx.configuration.is_quorate(&sealed, &attempt.goal.lost) {
+        if !sealed.contains(&cx.me) || !cx.is_quorate(&sealed, &attempt.goal.lost) {
             return;
         }
-        if let Some(configuration) = to_propose_again(attempt.reports.values().filter_map(|report| report.accepted.as_ref())) {
+        let accepted = to_propose_again(attempt.reports.values().filter_map(|report| report.accepted.as_ref()));
+        if let Some(configuration) = accepted.filter(|_| !cx.rules.breaks(Planted::AcceptedIgnored)) {
             let stage = Stage::Accepting { configuration: configuration.clone(), accepted: BTreeSet::new() };
             attempt.enter(stage, cx.ticks);
-        } else if cx.configuration.may_be_left(&sealed, &attempt.goal.lost) {
+        } else if cx.may_be_left(&sealed, &attempt.goal.lost) {
             let anchor = attempt.reports.iter().find(|(_, report)| report.holds >= epoch).map(|(site, _)| *site);
             // Those who hold all are a write quorum, which those who are sealed meet.
             let anchor = anchor.expect("one of the sealed sites holds all that was committed before this epoch");
@@ -226,7 +228,7 @@ impl Mover {
         let Some(attempt) = self.attempt_in(ballot) else { return };
         let Stage::Accepting { configuration, accepted } = &mut attempt.stage else { return };
         accepted.insert(from);
-        if !cx.configuration.is_quorate(accepted, &attempt.goal.lost) {
+        if !cx.is_quorate(accepted, &attempt.goal.lost) && !cx.rules.breaks(Planted::MinorityDecides) {
             return;
         }
         let everybody: BTreeSet<SiteId> = cx.configuration.members().union(&configuration.members()).copied().collect();

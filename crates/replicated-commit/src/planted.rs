@@ -45,6 +45,10 @@ pub enum Planted {
     LateWordCounts,
     /// A region that has promised a round believes a claim that the attempt aborted.
     BoundBelieves,
+    /// What a region has promised and accepted in rounds is gone after a restart.
+    PromiseNotDurable,
+    /// The leader of a round takes what survivors have accepted for nothing, and counts votes.
+    AcceptedIgnored,
     /// Two attempts in each other's way both commit by assumption.
     RivalsBothCommit,
     /// Nobody looks whether what is committed by assumption had read the newest versions.
@@ -65,7 +69,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 27] = [
+    pub const ALL: [Planted; 29] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -85,6 +89,8 @@ impl Planted {
         Planted::MajorityOfSurvivors,
         Planted::LateWordCounts,
         Planted::BoundBelieves,
+        Planted::PromiseNotDurable,
+        Planted::AcceptedIgnored,
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
         Planted::DeletionsForgotten,

@@ -37,8 +37,8 @@ pub enum Input {
     Crash,
 }
 
-/// How much may happen to each survivor.
-#[derive(Clone, Copy, Debug)]
+/// How much may happen to a survivor.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Bounds {
     pub crashes: u8,
     /// Rounds that it may lead.
