@@ -155,7 +155,8 @@ impl Coordinator {
         work::add(rows.len());
         let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
         let Some(examination) = examination else { return };
-        let (contents, collected) = (&examination.contents, near.cohort.collected());
+        // What is missing proves nothing here: it may have been deleted, and that collected, after the attempt committed.
+        let (contents, collected) = (&examination.contents, Timestamp::ZERO);
         examination.is_stale |= match examination.current {
             Some(index) => check_range(&contents.ranges[index].rows, &rows, collected).is_err(),
             None => contents.reads.iter().zip(&rows).any(|(read, row)| read.seen.is_stale(row.version, collected)),
