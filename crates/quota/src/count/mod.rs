@@ -243,6 +243,9 @@ impl Count {
     }
 
     fn on_stand(&mut self, from: SiteId, number: u64, here: Here, out: &mut Out) {
+        if self.stands_for(from, number) {
+            return; // doubled, and answered already: readers that have asked since stay with the next count
+        }
         let gives_way = match (&self.standing, &self.leading) {
             (Some(standing), _) => from <= standing.leader,
             (None, leading) => leading.is_none(),
@@ -253,17 +256,15 @@ impl Count {
         }
         // It goes on standing still, for another.
         let before = self.standing.take();
-        let is_doubled = |before: &Standing| (before.leader, before.number) == (from, number);
-        let name = before.as_ref().filter(|before| is_doubled(before)).map_or(here.name, |before| before.name);
         if self.leading.is_some() {
             self.void(Ended::Void, out);
         } else if let Some(Standing { leader, number, .. }) = before.as_ref().filter(|before| before.leader != from) {
             out.notes.push((*leader, Note::Void { number: *number }));
         }
         let ticks = before.map_or(0, |before| before.ticks);
-        self.standing = Some(Standing { leader: from, number, name, asked_before: here.asked_before, ticks });
+        self.standing = Some(Standing { leader: from, number, name: here.name, asked_before: here.asked_before, ticks });
         out.stands = true;
-        out.notes.push((from, Note::Standing { number, standing: name, tokens: here.tokens, terms: here.terms }));
+        out.notes.push((from, Note::Standing { number, standing: here.name, tokens: here.tokens, terms: here.terms }));
     }
 
     /// The next phase, once all have said what this one needs.
