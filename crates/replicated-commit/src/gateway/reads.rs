@@ -13,8 +13,8 @@
 //! goes to the present, and those after it as far ahead of the clock as the round before took. Replicas refuse writes
 //! below such a timestamp from when they are asked; no clock follows it.
 //!
-//! Source: section 3.2.1; 3.3 for denied locks and for optimistic reads; GPlacer, 2.2, for those at the nearest replica. There a denied reader waits for a random time, here for one that
-//! doubles: it competes with a prepared writer only, never with another reader.
+//! Source: section 3.2.1; 3.3 for denied locks and for optimistic reads; GPlacer, 2.2, for those at the nearest replica. There a denied
+//! reader waits for a random time, here for one that doubles: it competes with a prepared writer only, never with another reader.
 
 use super::Gateway;
 use super::merge::Merged;

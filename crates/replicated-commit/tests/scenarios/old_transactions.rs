@@ -1,4 +1,4 @@
-//! Transactions that were open for longer than a gateway remembers how others ended, and sites that do not answer.
+//! Transactions that were open for longer than a gateway remembers how others ended, and commits without a majority of every shard.
 
 use crate::resolutions::{LONG, keys_of_two_shards};
 use crate::support::messages::{is_accept, is_of, tells_outcome};
@@ -8,7 +8,6 @@ use crate::survivors::{declare_lost, lose_region};
 use rhumb_commit::placement::Placement;
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{SiteId, Span};
-use rhumb_replicated_commit::Answer;
 
 /// r3, which has no copy, commits at the votes of r1 and r2 in a transaction that was open for that long; nobody hears of it but its client. r2 dies,
 /// and r0 has not heard of the attempt.
@@ -97,31 +96,4 @@ fn a_commit_without_a_majority_of_every_shard_is_refused_at_once() {
     let id = cluster.commit(txn, &[(&a, "1")]);
     cluster.advance(LONG);
     assert!(matches!(cluster.failed(id), TxnError::Unavailable(_)), "{}", cluster.failed(id));
-}
-
-/// The coordinator's site of r2 is gone. The cohort beside it is prepared for a commit that r0 and r1 have applied, and keeps the client of its
-/// gateway waiting who reads the row of one replica, again and again the same, though two others would answer at once.
-///
-/// 1. client of r0: commit a = 1, b = 1, acknowledged. Of r2 the second site is prepared; the first one dies before it hears of the outcome.
-/// 2. client of r2's second site: get b, optimistic. The nearest replica is its own, which waits for the first site. After eight seconds it fails.
-#[test]
-#[ignore = "open: a read of one replica that waits is not asked of another"]
-fn a_read_of_one_replica_that_waits_for_a_dead_site_is_asked_of_another() {
-    let (a, b) = keys_of_two_shards();
-    let second = SiteId::new(2, 1);
-    let mut cluster = Cluster::new(2, "");
-    cluster.hold(|envelope| envelope.to == R2 && tells_outcome(envelope));
-    let txn = cluster.begin(R0, ReadMode::Optimistic);
-    let id = cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
-    cluster.settle();
-    cluster.committed(id);
-    cluster.kill(R2);
-    cluster.lose(|_| true);
-    cluster.let_go();
-    cluster.advance(LONG);
-    assert_eq!(cluster.prepared_and_in_doubt(second).0, 1);
-    let reader = cluster.begin(second, ReadMode::Optimistic);
-    let read = cluster.get(reader, ReadMode::Optimistic, &[&b]);
-    cluster.advance(LONG);
-    assert!(matches!(cluster.answer(read), Some(Answer::Rows { .. })), "{:?}", cluster.answer(read));
 }

@@ -59,8 +59,8 @@ fn an_operator_has_a_site_leave_and_join_again() {
     world.run_for(Span::from_secs(1)).expect("nothing goes wrong");
     let leave = |site, lost| leave(&[site], lost);
     let itself = Reason::from("a site does not take itself out; ask another member");
-    let stranger = Reason::from("site ").then(E).then(" takes no part in the quorums already");
-    for (site, why) in [(A, itself), (E, stranger)] {
+    let non_member = Reason::from("site ").then(E).then(" takes no part in the quorums already");
+    for (site, why) in [(A, itself), (E, non_member)] {
         assert_eq!(ask(&mut world, A, leave(site, false)), Answer::Failed(TxnError::Invalid(why)));
     }
     // A core, and the planner.
