@@ -46,6 +46,8 @@
 //! | `gateway/handoff.rs` | a commit run from a better place |
 //! | `coordinator/` | one region's vote and its two-phase commit |
 //! | `coordinator/attempt.rs` | one attempt as it knows it |
+//! | `coordinator/voting.rs`, `coordinator/outcomes.rs` | the vote; how attempts ended, and who acts on it |
+//! | `coordinator/doubts.rs`, `coordinator/memory.rs` | what is asked about those in doubt; how long they are kept |
 //! | `coordinator/resolving.rs`, `coordinator/examination.rs`, `resolution.rs` | what is made of attempts that lost regions may have decided |
 //! | `cohort/` | one shard replica: prepare, apply |
 //! | `cohort/floors.rs` | up to where a snapshot must reach that sees a commit |
@@ -65,13 +67,13 @@
 //! | 3.2.1 | a read takes a shared lock or is denied | `cohort/reads.rs`: `read_locked` |
 //! | 3.2.1 | an exclusive lock takes shared ones over | `rhumb_commit::locks`: `take_over` |
 //! | 3.2.2, lines 1 and 2 | the client appoints coordinators and asks them | `gateway/commit.rs`: `attempt`, `send_accepts` |
-//! | 3.2.2, lines 3, 4 and 6 | a coordinator asks its cohorts and waits for all | `coordinator/mod.rs`: `have_prepared`, `on_prepared` |
+//! | 3.2.2, lines 3, 4 and 6 | a coordinator asks its cohorts and waits for all | `coordinator/voting.rs`: `have_prepared`, `on_prepared` |
 //! | 3.2.2, line 5 | a cohort checks, locks and logs | `cohort/mod.rs`: `check_locks`, `take_locks`; `cohort/prepare.rs`: `check_rows`, `promise` |
-//! | 3.2.2 | a datacenter that cannot prepare does not accept | `coordinator/mod.rs`: `on_cannot_prepare` |
+//! | 3.2.2 | a datacenter that cannot prepare does not accept | `coordinator/voting.rs`: `on_cannot_prepare` |
 //! | 3.2.2 | a prepared cohort releases its shared locks | it keeps them: decision 0002 |
-//! | 3.2.2, line 8 | coordinators inform each other and the client | the gateway alone: decision 0001; `coordinator/mod.rs`: `vote` |
+//! | 3.2.2, line 8 | coordinators inform each other and the client | the gateway alone: decision 0001; `coordinator/voting.rs`: `vote` |
 //! | 3.2.2 | a majority commits | `rhumb_commit::votes`: `outcome_at_gateway` |
-//! | 3.2.2, lines 9 to 12 | cohorts apply, log and release | `coordinator/mod.rs`: `distribute`; `cohort/prepare.rs`: `apply`; `cohort/mod.rs`: `remove_entry` |
+//! | 3.2.2, lines 9 to 12 | cohorts apply, log and release | `coordinator/outcomes.rs`: `distribute`; `cohort/prepare.rs`: `apply`; `cohort/mod.rs`: `remove_entry` |
 //! | 3.3 | a denied read asks again | `gateway/reads.rs`: `on_denied` |
 //! | 3.3 | an optimistic read takes one answer | `gateway/reads.rs`: `start_read` |
 

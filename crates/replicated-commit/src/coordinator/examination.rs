@@ -83,6 +83,19 @@ impl Examinations {
     }
 }
 
+/// What another attempt in its way is to one that is to be committed by assumption.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stance {
+    /// It has aborted.
+    Gone,
+    /// It comes first, or its outcome is known here, or will be by votes: it is waited for.
+    Ending,
+    /// It counts as committed, or may.
+    Bars,
+    /// It comes later, and must not be committed by assumption any more.
+    Yields,
+}
+
 /// What other attempts leave to one that is to be committed by assumption.
 enum Way {
     /// None is in its way that may commit.
@@ -214,43 +227,66 @@ impl Coordinator {
     }
 
     /// Whether the attempt, which reads and writes `contents` in this shard, may be committed by assumption. It may not if it is contested, or if
-    /// this region is prepared for an earlier conflicting attempt that may commit in the same way. Adds to `batch` that later conflicting ones are
-    /// contested from now on. The leader asks again until all of them have ended.
+    /// this region is prepared for a conflicting attempt that may have been committed in the same way. It waits for earlier ones, which may abort,
+    /// and for those whose outcome is known: once they have ended, versions tell. Adds to `batch` that later ones are contested from now on.
+    ///
+    /// The earlier one never waits for the later one without contesting it, so no two wait for each other. The leader asks again until all of them
+    /// have ended.
     fn make_way(&mut self, near: &NearCoordinator<'_>, cx: &Shared, attempt: Attempt, contents: &Part, batch: &mut Batch) -> Way {
         if cx.rules.breaks(Planted::RivalsBothCommit) {
             return Way::Free;
         }
+        let state = &self.attempts[&attempt];
+        // A placement in force has committed.
+        let in_force = contents.placement().is_some_and(|next| next.epoch <= cx.placement.epoch && next != cx.placement);
+        if state.acceptor.is_contested() || in_force {
+            return Way::Barred;
+        }
+        let at = state.meta.at;
         let rivals = near.cohort.promised().filter(|entry| entry.meta.coordinator == cx.me.shard);
         let rivals = rivals.filter(|entry| entry.meta.attempt != attempt && entry.part.conflicts(contents));
-        let rivals: Vec<Attempt> = rivals.map(|entry| entry.meta.attempt).collect();
-        let attempts = &mut self.attempts;
-        let has_priority = |rival: &Attempt| {
-            let state = attempts.get(rival);
-            let accepted = state.and_then(|state| state.decision().or(state.acceptor.accepted().map(|(_, decision)| decision)));
-            accepted.map_or(*rival < attempt, Decision::is_commit)
-        };
-        let is_open = |rival: &Attempt| attempts.get(rival).is_some_and(|state| state.is_in_doubt() && !state.acceptor.is_bound());
-        if attempts[&attempt].acceptor.is_contested() {
-            return Way::Barred;
-        }
-        if rivals.iter().any(is_open) {
+        let stances: Vec<(Attempt, Stance)> = rivals
+            .map(|entry| {
+                // That it had not seen what this one writes is known only as long as it is prepared.
+                let is_unread = at < entry.meta.at && entry.part.has_read_from(contents);
+                (entry.meta.attempt, self.stance(attempt, entry.meta.attempt, is_unread))
+            })
+            .collect();
+        let takes = |stance| stances.iter().any(|(_, taken)| *taken == stance);
+        if takes(Stance::Ending) {
             return Way::Open;
         }
-        // A carried attempt has no state that could be marked as contested, and a placement in force has committed.
-        let is_foreign = |rival: &Attempt| !attempts.contains_key(rival);
-        let in_force = contents.placement().is_some_and(|next| next.epoch <= cx.placement.epoch && next != cx.placement);
-        if in_force || rivals.iter().any(|rival| is_foreign(rival) || has_priority(rival)) {
+        if takes(Stance::Bars) {
             return Way::Barred;
         }
-        let mut way = Way::Free;
-        for rival in rivals {
-            if let Some(state) = attempts.get_mut(&rival).filter(|state| state.decision().is_none()) {
-                way = Way::Open;
-                if !state.acceptor.is_contested() {
-                    state.contest(batch);
-                }
+        if !takes(Stance::Yields) {
+            return Way::Free;
+        }
+        for (rival, _) in stances.iter().filter(|(_, stance)| *stance == Stance::Yields) {
+            let state = self.attempts.get_mut(rival).expect("it is under resolution");
+            if !state.acceptor.is_contested() {
+                state.contest(batch);
             }
         }
-        way
+        Way::Open
+    }
+
+    /// What `rival` is to `attempt`, which is to be committed by assumption. The rival may have read, at a higher timestamp, what that writes, if it
+    /// `is_unread`.
+    fn stance(&self, attempt: Attempt, rival: Attempt, is_unread: bool) -> Stance {
+        let is_earlier = rival < attempt;
+        // A carried attempt has no state as long as nobody resolves it.
+        let Some(state) = self.attempts.get(&rival) else { return Stance::Ending };
+        let accepted = state.acceptor.accepted().map(|(_, decision)| decision.is_commit());
+        match (state.decision(), accepted) {
+            (Some(Decision::Aborted), _) => Stance::Gone,
+            (Some(Decision::Committed { .. }), _) if is_unread => Stance::Bars,
+            (Some(Decision::Committed { .. }), _) => Stance::Ending,
+            (None, _) if state.is_in_doubt() && !state.acceptor.is_bound() => Stance::Ending,
+            (None, _) if is_earlier && is_unread => Stance::Bars,
+            (None, _) if is_earlier => Stance::Ending,
+            (None, Some(true)) => Stance::Bars,
+            (None, _) => Stance::Yields,
+        }
     }
 }

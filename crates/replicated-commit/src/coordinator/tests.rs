@@ -1,6 +1,7 @@
 //! A region's vote and its two-phase commit, step by step (the paper's section 3.2.2).
 
 use super::*;
+use crate::message::Voted;
 use crate::testing::{ME, OTHER, R1, R2, Stage, ms, part};
 use rhumb_commit::votes::Refusal;
 

@@ -32,6 +32,8 @@ pub(super) struct ShardRead {
     pub(super) query: Query,
     pub(super) replies: BTreeMap<RegionId, Rows>,
     pub(super) denied: BTreeSet<RegionId>,
+    /// Of a read of one replica: the region that was asked last.
+    pub(super) asked: Option<RegionId>,
 }
 
 /// What the client asked for.

@@ -150,6 +150,10 @@ impl Gateway {
         if let Some(pending) = self.reads.get_mut(&read) {
             pending.sent = now;
             pending.shards.values_mut().chain(pending.expected.values_mut()).for_each(|part| part.denied.clear());
+            for (site, name, _) in sends.iter().filter(|_| how.is_local()) {
+                let parts = if name.of_expected { &mut pending.expected } else { &mut pending.shards };
+                parts.entry(site.shard).and_modify(|part| part.asked = Some(site.region));
+            }
         }
         if how == How::Lock
             && let Some(state) = self.txns.get_mut(&txn)
@@ -269,9 +273,17 @@ impl Gateway {
                 cx.fx.answer(id, Answer::Failed(error));
             } else {
                 cx.fx.count("read.sent_again");
+                self.avoid_silent(read);
                 self.request_rows(read, Whom::Missing, cx);
             }
         }
+    }
+
+    /// The one replica that was asked does not answer, perhaps as it waits for a site that is dead: another one is asked, if there is one.
+    fn avoid_silent(&mut self, read: ReadId) {
+        let Some(pending) = self.reads.get_mut(&read).filter(|pending| pending.how.is_local()) else { return };
+        let silent = pending.shards.values().filter(|part| part.replies.is_empty()).filter_map(|part| part.asked);
+        pending.avoid = silent.fold(pending.avoid, |avoid, region| avoid.or(region.into()));
     }
 
     /// All replies that are needed are here.
@@ -334,6 +346,6 @@ impl Gateway {
 
 /// Queries to shards, none of which has answered.
 fn unanswered(queries: BTreeMap<u16, Query>) -> BTreeMap<u16, ShardRead> {
-    let read = |query| ShardRead { query, replies: BTreeMap::new(), denied: BTreeSet::new() };
+    let read = |query| ShardRead { query, replies: BTreeMap::new(), denied: BTreeSet::new(), asked: None };
     queries.into_iter().map(|(shard, query)| (shard, read(query))).collect()
 }

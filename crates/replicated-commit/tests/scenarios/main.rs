@@ -11,6 +11,7 @@ mod doubts;
 mod floors;
 mod forgotten;
 mod halves;
+mod handoffs;
 mod locks;
 mod old_transactions;
 mod open;

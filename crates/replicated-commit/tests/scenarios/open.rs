@@ -1,7 +1,7 @@
 //! Faults that are open. Each test says what should hold, and fails as long as its fault is there.
 
 use crate::collected::{delete, read_k};
-use crate::resolutions::{LONG, keys_of_two_shards};
+use crate::resolutions::LONG;
 use crate::support::messages::{inquires, is_about, is_accept, is_of_log, is_vote, stops, tells_outcome};
 use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, R0, R1, R2, R3};
@@ -9,7 +9,7 @@ use crate::survivors::{declare_lost, lose_region};
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::Decision;
-use rhumb_core::{Batch, Body, Key, Loaded, Row, SiteId, Span, Time, Timestamp, Topology, TxnId, Value};
+use rhumb_core::{Batch, Body, Key, Loaded, Row, Span, Time, Timestamp, Topology, TxnId, Value};
 use rhumb_replicated_commit::message::{Attempt, Meta, Part, ReadCheck, Seen};
 use rhumb_replicated_commit::resolution::Round;
 use rhumb_replicated_commit::{Answer, Config, Note, Site};
@@ -231,31 +231,4 @@ fn a_deletion_that_was_collected_where_it_was_read_does_not_refuse_elsewhere() {
         cluster.advance(Span::from_secs(3));
         assert!(matches!(cluster.answer(id), Some(Answer::Committed(_))), "{:?}", cluster.answer(id));
     }
-}
-
-/// The coordinator's site of r2 is gone. The cohort beside it is prepared for a commit that r0 and r1 have applied, and keeps the client of its
-/// gateway waiting who reads the row of one replica, again and again the same, though two others would answer at once.
-///
-/// 1. client of r0: commit a = 1, b = 1, acknowledged. Of r2 the second site is prepared; the first one dies before it hears of the outcome.
-/// 2. client of r2's second site: get b, optimistic. The nearest replica is its own, which waits for the first site. After eight seconds it fails.
-#[test]
-#[ignore = "open: a read of one replica that waits is not asked of another"]
-fn a_read_of_one_replica_that_waits_for_a_dead_site_is_asked_of_another() {
-    let (a, b) = keys_of_two_shards();
-    let second = SiteId::new(2, 1);
-    let mut cluster = Cluster::new(2, "");
-    cluster.hold(|envelope| envelope.to == R2 && tells_outcome(envelope));
-    let txn = cluster.begin(R0, ReadMode::Optimistic);
-    let id = cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
-    cluster.settle();
-    cluster.committed(id);
-    cluster.kill(R2);
-    cluster.lose(|_| true);
-    cluster.let_go();
-    cluster.advance(LONG);
-    assert_eq!(cluster.prepared_and_in_doubt(second).0, 1);
-    let reader = cluster.begin(second, ReadMode::Optimistic);
-    let read = cluster.get(reader, ReadMode::Optimistic, &[&b]);
-    cluster.advance(LONG);
-    assert!(matches!(cluster.answer(read), Some(Answer::Rows { .. })), "{:?}", cluster.answer(read));
 }

@@ -1,11 +1,12 @@
 //! Reads without locks: snapshots, optimistic local reads, and what a stale read may return.
 
-use crate::support::messages::is_vote;
+use crate::resolutions::{LONG, keys_of_two_shards};
+use crate::support::messages::{is_vote, tells_outcome};
 use crate::support::{Cluster, R0, R1, R2};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
-use rhumb_replicated_commit::Note;
 use rhumb_replicated_commit::message::Read;
+use rhumb_replicated_commit::{Answer, Note};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -148,4 +149,30 @@ fn reads_of_two_lives_have_different_names() {
         cluster.kill(R0);
         cluster.start(R0);
     }
+}
+
+/// The coordinator's site of r2 is gone. The cohort beside it is prepared for a commit that r0 and r1 have applied, and keeps the client of its
+/// gateway waiting who reads the row of one replica, though two others would answer at once: it is asked next of another.
+///
+/// 1. client of r0: commit a = 1, b = 1, acknowledged. Of r2 the second site is prepared; the first one dies before it hears of the outcome.
+/// 2. client of r2's second site: get b, optimistic. The nearest replica is its own, which waits for the first site.
+#[test]
+fn a_read_of_one_replica_that_waits_for_a_dead_site_is_asked_of_another() {
+    let (a, b) = keys_of_two_shards();
+    let second = SiteId::new(2, 1);
+    let mut cluster = Cluster::new(2, "");
+    cluster.hold(|envelope| envelope.to == R2 && tells_outcome(envelope));
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    let id = cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
+    cluster.settle();
+    cluster.committed(id);
+    cluster.kill(R2);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    cluster.advance(LONG);
+    assert_eq!(cluster.prepared_and_in_doubt(second).0, 1);
+    let reader = cluster.begin(second, ReadMode::Optimistic);
+    let read = cluster.get(reader, ReadMode::Optimistic, &[&b]);
+    cluster.advance(LONG);
+    assert!(matches!(cluster.answer(read), Some(Answer::Rows { .. })), "{:?}", cluster.answer(read));
 }

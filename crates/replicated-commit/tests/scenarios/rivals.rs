@@ -2,9 +2,10 @@
 //! placement in force, and what somebody has counted or told already must not be undone.
 
 use crate::resolutions::{LONG, declare, keys_of_two_shards};
-use crate::support::messages::{is_accept, is_of, is_vote, tells_outcome};
+use crate::support::messages::{is_about, is_accept, is_of, is_vote, tells_outcome};
 use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
+use crate::survivors::{crash_in_the_midst, declare_lost, lose_region};
 use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span};
@@ -274,4 +275,27 @@ fn a_stale_read_that_survivors_do_not_look_for_is_caught() {
     for site in [R0, R1] {
         assert_eq!(cluster.stored(site, "m").1, Some("3".into()), "{site}: it had read k before it was written, and comes after");
     }
+}
+
+/// Of an acknowledged commit of r2, which is lost, r1 is prepared; r0 is prepared for an earlier attempt to write the same row, of which nobody
+/// else has heard. It waits for the end of that one, which aborts since r1 has accepted the commit, where it once contested the commit at once.
+#[test]
+fn an_acknowledged_commit_waits_for_an_earlier_attempt_that_aborts() {
+    let first = Placement::everywhere(3);
+    let mut cluster = Cluster::new(1, "");
+    let earlier = cluster.begin(R0, ReadMode::Optimistic);
+    crash_in_the_midst(&mut cluster, 1, earlier, &[("k", "1")]);
+    cluster.advance(Span::from_millis(10));
+    let txn = cluster.begin(R2, ReadMode::Optimistic);
+    cluster.hold(move |envelope| is_about(envelope, earlier) || is_about(envelope, txn) && (envelope.to == R0 || tells_outcome(envelope)));
+    let id = cluster.commit(txn, &[("k", "2")]);
+    cluster.settle();
+    let at = cluster.committed(id).at;
+    lose_region(&mut cluster, WEST, 1);
+    lose_all_and_let_go(&mut cluster);
+    assert_eq!([R0, R1].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 1], "one of each");
+    declare_lost(&mut cluster, R1, &first, WEST.into(), change([NORTH, EAST], []));
+    cluster.advance(LONG);
+    cluster.assert_ended(&[R0, R1], &[("k", Some("2"))]);
+    assert_eq!([R0, R1].map(|site| cluster.stored_at(site, "k", at.previous()).1), [None, None], "the earlier one aborted");
 }

@@ -74,7 +74,7 @@ fn two_leaders_do_not_outbid_each_other_for_ever() {
 }
 
 /// An attempt of r2 committed by r2's vote and r1's, and r2 is lost before another region hears so. The others agree that it aborted, for an earlier one
-/// that r0 is prepared for. Then what r2 sent before arrives, when r1 has heard how the round ended or only accepted it: its log at r1, rows of
+/// that r0 is prepared for, and which had read, at a higher timestamp, what this one writes. Then what r2 sent before arrives, when r1 has heard how the round ended or only accepted it: its log at r1, rows of
 /// its log at r0, a copy at r3.
 #[test]
 fn what_survivors_have_agreed_to_abort_is_not_taken_over_from_a_lost_region() {
@@ -82,6 +82,9 @@ fn what_survivors_have_agreed_to_abort_is_not_taken_over_from_a_lost_region() {
         let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH])).expect("three active regions");
         let mut cluster = Cluster::of_regions(4, first.clone());
         let earlier = cluster.begin(R0, ReadMode::Optimistic);
+        cluster.get(earlier, ReadMode::Optimistic, &["k"]);
+        cluster.settle();
+        cluster.set_ahead(R0, Span::from_secs(1));
         crash_in_the_midst(&mut cluster, 1, earlier, &[("k", "1")]);
         cluster.advance(Span::from_millis(10));
         let late = |envelope: &Envelope| {
