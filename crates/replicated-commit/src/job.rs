@@ -71,6 +71,8 @@ pub(super) struct ReadJob {
     pub(super) upto: Option<Key>,
     /// Of how many of the keys the newest versions were looked at, once they were.
     pub(super) looked_at: Option<usize>,
+    /// Up to where deletions were collected when the rows were last asked for.
+    pub(super) collected: Timestamp,
 }
 
 /// A peer that pulls the log after `after`, and what this replica could promise then.

@@ -84,6 +84,7 @@ mod context;
 mod coordinator;
 mod gateway;
 mod job;
+mod lookup;
 mod measure;
 pub mod message;
 mod mover;

@@ -137,8 +137,8 @@ pub(crate) fn part(read: Option<(&str, Timestamp)>, written: &str) -> Part {
             .map(|(key, version)| ReadCheck { key: key.into(), seen: Seen { version, is_live: version > Timestamp::ZERO } })
             .into_iter()
             .collect(),
-        ranges: Vec::new(),
         writes: vec![(written.into(), Some("new".into()))],
+        ..Part::default()
     }
 }
 

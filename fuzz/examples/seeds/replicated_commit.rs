@@ -30,7 +30,7 @@ pub fn notes() -> Vec<Note> {
     notes.extend(handed_back.into_iter().map(|result| Note::HandedBack { id, result }));
     notes.extend(decisions().into_iter().map(|decision| Note::Decided { meta: meta(), decision }));
     notes.extend([
-        Note::Rows(Rows { read, rows: vec![row()], upto: Some(Key::from("b")), above: at, high: at, floor: at }),
+        Note::Rows(Rows { read, rows: vec![row()], upto: Some(Key::from("b")), above: at, high: at, floor: at, collected: at }),
         Note::Release { txn: txn() },
         Note::Handoff(Handoff { id, incarnation, parts: vec![(0, part())], two_rounds: true }),
         Note::Accept { meta: meta(), parts: vec![(0, part()), (1, Part::default())] },
@@ -97,7 +97,7 @@ pub fn promises() -> Vec<Promise> {
         Promise::Prepared { attempt, shard: 1 },
         Promise::Aborted { meta: meta() },
         Promise::Bound { attempt, votes: (0..).map(RegionId).zip(votes).collect() },
-        Promise::Testified(Testified { attempt, region, round: round(), testimony, contents: Some(part()) }),
+        Promise::Testified(Testified { attempt, region, round: round(), testimony, high: at, contents: Some(part()) }),
         Promise::Contested { attempt, region, round: round() },
         Promise::Accepted { attempt, region, round: round() },
         Promise::Vote(Voted { meta: meta(), region, vote: Vote::No(Refusal::Stale), high: at }),
@@ -164,7 +164,8 @@ fn read(key: &str) -> ReadCheck {
 }
 
 fn part() -> Part {
-    Part { reads: vec![read("a")], ranges: vec![RangeCheck { range: range(), rows: vec![read("b")] }], writes: writes() }
+    let ranges = vec![RangeCheck { range: range(), rows: vec![read("b")] }];
+    Part { reads: vec![read("a")], ranges, collected: timestamp(), writes: writes() }
 }
 
 fn prepared() -> PreparedRecord {

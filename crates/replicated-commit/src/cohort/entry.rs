@@ -1,21 +1,20 @@
 //! An attempt that holds locks at a replica.
 
+use crate::lookup::RangeLookup;
 use crate::message::{Meta, Part};
 use crate::views::{Promised, RowsOfDoubt};
 use rhumb_commit::votes::Tally;
 use rhumb_core::actor::Token;
 use rhumb_core::{Key, RegionId, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// What still has to be looked up before an attempt can be prepared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Validation {
     /// Rows whose newest version is asked for: those written, then those read.
     pub(super) keys: Vec<Key>,
-    /// The ranges, as indices into the part, that are read again, in order.
-    pub(super) ranges: VecDeque<usize>,
-    /// The range whose rows are awaited; none while those of `keys` are.
-    pub(super) current: Option<usize>,
+    /// The ranges that are read again, after these.
+    pub(super) ranges: RangeLookup,
     /// The load whose rows are awaited. Those of an earlier entry of the same attempt may still come.
     pub(super) awaited: Option<Token>,
 }

@@ -32,6 +32,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Commits whose floors are kept one by one.
 const FLOORS_MAX: usize = 16_384;
 
+/// Seconds for each of which the highest floor of its commits is kept: more than a snapshot lives.
+const SECONDS_MAX: usize = 1_024;
+
 /// The floors of the commits applied at one shard replica.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Floors {
@@ -39,12 +42,15 @@ pub(crate) struct Floors {
     by_commit: BTreeMap<Timestamp, Timestamp>,
     /// The same, lowest floor first.
     by_floor: BTreeSet<(Timestamp, Timestamp)>,
-    /// At least the floor of every commit that is not kept by itself.
+    /// At least the floors of all other commits of a second of timestamps, but for those below `base`.
+    by_second: BTreeMap<u64, Timestamp>,
+    /// At least the floor of every commit that is kept in neither way.
     base: Timestamp,
 }
 
 impl Floors {
-    /// Keeps the floor of a commit at `at`. Beyond [`FLOORS_MAX`] the lowest is folded into one bound for all.
+    /// Keeps the floor of a commit at `at`. Beyond [`FLOORS_MAX`] the lowest is folded into that of its second, and beyond [`SECONDS_MAX`] the
+    /// lowest of those into one bound for all.
     pub(crate) fn keep(&mut self, at: Timestamp, floor: Timestamp) {
         let known = self.by_commit.get(&at).copied().unwrap_or(at);
         if floor <= known.max(self.base) {
@@ -57,7 +63,18 @@ impl Floors {
             && let Some((floor, at)) = self.by_floor.pop_first()
         {
             self.by_commit.remove(&at);
-            self.base = floor.max(self.base);
+            self.fold(at, floor);
+        }
+    }
+
+    fn fold(&mut self, at: Timestamp, floor: Timestamp) {
+        let known = self.by_second.entry(second_of(at)).or_default();
+        *known = floor.max(*known);
+        if self.by_second.len() > SECONDS_MAX
+            && let Some((&second, &floor)) = self.by_second.iter().min_by_key(|(_, floor)| **floor)
+        {
+            self.by_second.remove(&second);
+            self.raise_base(floor);
         }
     }
 
@@ -66,15 +83,22 @@ impl Floors {
         self.base = floor.max(self.base);
     }
 
-    /// Lists its table: as full at rest as it was.
+    /// Lists its tables: as full at rest as they were.
     pub(crate) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("cohort.floors", self.by_commit.len(), FLOORS_MAX).stays());
+        visit(Table::new("cohort.floors_by_second", self.by_second.len(), SECONDS_MAX).stays());
     }
 
     /// Up to where a snapshot must reach that sees a commit at `at`.
     pub(crate) fn of(&self, at: Timestamp) -> Timestamp {
-        self.by_commit.get(&at).copied().unwrap_or(at).max(self.base)
+        let folded = self.by_second.get(&second_of(at)).copied().unwrap_or(at);
+        self.by_commit.get(&at).copied().unwrap_or(at).max(folded).max(self.base)
     }
+}
+
+/// The second that `at` lies in.
+fn second_of(at: Timestamp) -> u64 {
+    at.time().as_micros() / 1_000_000
 }
 
 impl Cohort {
@@ -109,6 +133,7 @@ impl Cohort {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rhumb_core::Time;
 
     fn at(bits: u64) -> Timestamp {
         Timestamp::from_bits(bits)
@@ -130,11 +155,25 @@ mod tests {
     fn forgetting_lowers_no_floor() {
         let mut floors = Floors::default();
         let commits = 3 * FLOORS_MAX as u64;
-        let floor = |n: u64| at(1_000_000 + (n * 7_919) % commits);
+        let at = |ms: u64| Timestamp::from_time(Time::from_micros(ms * 1_000));
+        let floor = |n: u64| at(n * 100 + (n * 7_919) % 5_000);
         for n in 1..=commits {
-            floors.keep(at(n), floor(n));
+            floors.keep(at(n * 100), floor(n));
         }
         assert!(floors.by_commit.len() <= FLOORS_MAX && floors.by_floor.len() == floors.by_commit.len());
-        assert!((1..=commits).all(|n| floors.of(at(n)) >= floor(n)));
+        assert_eq!(floors.by_second.len(), SECONDS_MAX);
+        assert!((1..=commits).all(|n| floors.of(at(n * 100)) >= floor(n)));
+    }
+
+    /// What was written long before a snapshot was taken is not moved above it by later commits, however many there are.
+    #[test]
+    fn a_floor_that_is_folded_is_no_other_seconds() {
+        let mut floors = Floors::default();
+        let at = |ms: u64| Timestamp::from_time(Time::from_micros(ms * 1_000));
+        for n in 0..2 * FLOORS_MAX as u64 {
+            floors.keep(at(10_000 + n), at(10_500 + n));
+        }
+        assert_eq!(floors.of(at(9_000)), at(9_000));
+        assert!(floors.of(at(10_000)) >= at(10_500) && floors.of(at(10_000)) < at(11_600));
     }
 }

@@ -32,7 +32,6 @@ use crate::records::{self, CARRIED, Number, PREPARED, PreparedRecord};
 use crate::views::{CohortView, Copied, NearCohort};
 use entry::{Carried, Entry, Stage};
 use floors::Floors;
-pub(crate) use prepare::check_range;
 use rhumb_commit::locks::{Locks, Strength};
 use rhumb_commit::timestamp_cache::TimestampCache;
 use rhumb_commit::votes::Refusal;

@@ -4,16 +4,17 @@
 
 use super::entry::{Entry, Stage, Validation};
 use super::{Applied, Cohort, PreparedHere};
+use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Shared};
 use crate::job::Job;
-use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, ReadCheck, Voted};
+use crate::lookup::{Page, RangeLookup};
+use crate::message::{ATTEMPT, Attempt, Collected, Meta, Note, Part, Promise, Voted};
 use crate::planted::Planted;
 use crate::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use crate::views::NearCohort;
 use rhumb_commit::votes::{Decision, Refusal};
 use rhumb_core::actor::Token;
-use rhumb_core::{Batch, Key, Load, Loaded, Row, SiteId, Span, Timestamp, record, work};
-use std::collections::VecDeque;
+use rhumb_core::{Batch, Load, Loaded, Row, SiteId, Span, Timestamp, record, work};
 
 impl Cohort {
     /// Releases, after recovery, attempts for which this site is prepared as cohort but on which, as coordinator, it did not vote, voted no, or knows
@@ -68,21 +69,18 @@ impl Cohort {
         let written = part.writes.iter().map(|(key, _)| key.clone());
         let read = part.reads.iter().map(|read| read.key.clone());
         let keys = if cx.rules.breaks(Planted::SharedLockSkipped) { written.collect() } else { written.chain(read).collect() };
-        let ranges = if cx.rules.breaks(Planted::RangeLockSkipped) { VecDeque::new() } else { (0..part.ranges.len()).collect() };
-        Validation { keys, ranges, current: None, awaited: None }
+        Validation { keys, ranges: RangeLookup::default(), awaited: None }
     }
 
     /// Asks for the next rows that must be looked up, or is done.
     pub(super) fn validate_next(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> Option<PreparedHere> {
         let entry = self.entries.get_mut(&attempt).expect("the entry is being validated");
         let Stage::Validating(validation) = &mut entry.stage else { unreachable!("validated once") };
-        let load = if !validation.keys.is_empty() && validation.current.is_none() {
+        let page = validation.ranges.page(&entry.part).filter(|_| !cx.rules.breaks(Planted::RangeLockSkipped));
+        let load = if !validation.keys.is_empty() {
             Load::Stamps { keys: validation.keys.clone() }
-        } else if let Some(index) = validation.ranges.pop_front() {
-            validation.current = Some(index);
-            let check = &entry.part.ranges[index];
-            // One row more than was read: if there is a row that was not read, it shows among these.
-            Load::ScanStamps { range: check.range.clone(), limit: check.rows.len() + 1, bytes: usize::MAX }
+        } else if let Some(Page { range, limit }) = page {
+            Load::ScanStamps { range, limit, bytes: PAGE_BYTES_MAX }
         } else {
             return self.promise(attempt, cx);
         };
@@ -91,7 +89,7 @@ impl Cohort {
     }
 
     pub(crate) fn on_validation(&mut self, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) -> Option<PreparedHere> {
-        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
         let timestamps_checked = !cx.rules.breaks(Planted::TimestampTooLowSkipped);
         let entry = self.entries.get_mut(&attempt)?; // else it was given up meanwhile
@@ -100,12 +98,11 @@ impl Cohort {
             return None;
         }
         let collected = if cx.rules.breaks(Planted::DeletionsForgotten) { Timestamp::ZERO } else { self.collected };
-        let verdict = match validation.current {
-            Some(index) => check_range(&entry.part.ranges[index].rows, &rows, collected),
-            None => {
-                validation.keys.clear();
-                check_rows(&entry.meta, &entry.part, &rows, Checks { collected, timestamps: timestamps_checked })
-            }
+        let verdict = if validation.keys.is_empty() {
+            validation.ranges.take(&entry.part, &rows, more, collected)
+        } else {
+            validation.keys.clear();
+            check_rows(&entry.meta, &entry.part, &rows, Checks { collected, timestamps: timestamps_checked })
         };
         let meta = entry.meta.clone();
         // This region may have stopped meanwhile.
@@ -282,9 +279,10 @@ pub(super) struct Checks {
 pub(super) fn check_rows(meta: &Meta, part: &Part, newest: &[Row], checks: Checks) -> Result<(), Refusal> {
     let (written, read) = newest.split_at(part.writes.len());
     let mut reads = part.reads.iter();
+    let collected = Collected { where_read: part.collected, here: checks.collected };
     for row in read {
         let check = reads.find(|check| check.key == row.key).expect("rows come back in the order asked");
-        if check.seen.is_stale(row.version, checks.collected) {
+        if check.seen.is_stale(row.version, collected) {
             return Err(Refusal::Stale);
         }
     }
@@ -292,12 +290,4 @@ pub(super) fn check_rows(meta: &Meta, part: &Part, newest: &[Row], checks: Check
         Some(version) if version >= meta.at && checks.timestamps => Err(Refusal::TimestampTooLow(version)),
         _ => Ok(()),
     }
-}
-
-/// Is every row found in a range known to the reader, at that version or a newer one, and is none gone of which the deletion may be `collected`?
-pub(crate) fn check_range(read: &[ReadCheck], newest: &[Row], collected: Timestamp) -> Result<(), Refusal> {
-    let known = |row: &Row| read.binary_search_by(|check| check.key.cmp(&row.key)).is_ok();
-    let found = |key: &Key| newest.binary_search_by(|row| row.key.cmp(key)).map_or(Timestamp::ZERO, |index| newest[index].version);
-    let is_current = |check: &ReadCheck| !check.seen.is_stale(found(&check.key), collected);
-    if newest.iter().all(known) && read.iter().all(is_current) { Ok(()) } else { Err(Refusal::Stale) }
 }

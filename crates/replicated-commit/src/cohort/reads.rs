@@ -66,8 +66,8 @@ impl Cohort {
             return cx.send(from, Note::Denied { read, denial: Denial::NoCopy });
         }
         let query = query.clone();
-        let (since, above) = (cx.now, Timestamp::ZERO);
-        let job = ReadJob { from, read, epoch, txn, query, how, since, above, at_timestamp: false, upto: None, looked_at: None };
+        let (since, above, collected) = (cx.now, Timestamp::ZERO, self.collected);
+        let job = ReadJob { from, read, epoch, txn, query, how, since, above, at_timestamp: false, upto: None, looked_at: None, collected };
         self.serve_read(near, job, cx);
     }
 
@@ -158,7 +158,8 @@ impl Cohort {
         cx.send(job.from, Note::Denied { read: job.read, denial: Denial::Collected(oldest) });
     }
 
-    fn load_rows(&mut self, job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
+    fn load_rows(&mut self, mut job: ReadJob, at: Timestamp, cx: &mut Context<'_>) {
+        job.collected = self.collected;
         let load = match &job.query {
             // At the timestamp, of those only whose newest versions were looked at.
             Query::Keys(keys) => Load::Get { keys: keys[..job.looked_at.unwrap_or(keys.len())].to_vec(), at, bytes: PAGE_BYTES_MAX },
@@ -208,7 +209,10 @@ impl Cohort {
             How::At(at) => (self.highest.max(job.above), self.floor_of(&rows, at)),
             How::Lock | How::Newest | How::Stale(_) => (Timestamp::ZERO, Timestamp::ZERO),
         };
-        cx.send(job.from, Note::Rows(Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor }));
+        cx.send(
+            job.from,
+            Note::Rows(Rows { read: job.read, rows, upto: job.upto, above: job.above, high, floor, collected: job.collected }),
+        );
     }
 
     /// Serves a read that waits no longer. False if there is none.

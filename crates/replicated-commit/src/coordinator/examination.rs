@@ -13,10 +13,11 @@
 //! Invariant: what is put here while rows are being looked up is seen, too.
 
 use super::Coordinator;
-use crate::cohort::check_range;
+use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Shared};
 use crate::job::Job;
-use crate::message::{Attempt, Meta, Note, Part, Promise, RangeCheck};
+use crate::lookup::{Page, RangeLookup};
+use crate::message::{Attempt, Collected, Meta, Note, Part, Promise, RangeCheck};
 use crate::planted::Planted;
 use crate::resolution::Round;
 use crate::views::NearCoordinator;
@@ -24,7 +25,7 @@ use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::Decision;
 use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Key, Load, Loaded, SiteId, Table, Timestamp, work};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// What is missing proves nothing to who looks long after the votes: it may have been deleted, and that collected, after the attempt committed.
 const NONE_COLLECTED: Timestamp = Timestamp::ZERO;
@@ -43,12 +44,12 @@ pub(crate) struct Examination {
     from: SiteId,
     proposal: Proposal,
     contents: Part,
-    /// The ranges, as indices into the contents, that are still to be read, in order, and the one whose rows are awaited.
-    ranges: VecDeque<usize>,
-    current: Option<usize>,
+    /// How many of the rows that it had read have been looked up.
+    keys: usize,
+    /// The ranges that are still to be read, after these.
+    ranges: RangeLookup,
     /// The load whose rows are awaited. Those of an examination in an earlier round may still come.
     awaited: Option<Token>,
-    keys_are_known: bool,
     /// A version was put meanwhile that the loads may have missed.
     is_stale: bool,
 }
@@ -140,9 +141,8 @@ impl Coordinator {
         if self.examinations.0.get(&attempt).is_some_and(|known| known.proposal.round == round) {
             return;
         }
-        let ranges = (0..contents.ranges.len()).collect();
-        let (current, awaited) = (None, None);
-        let examination = Examination { from, proposal, contents, ranges, current, awaited, keys_are_known: false, is_stale: false };
+        let (ranges, awaited) = (RangeLookup::default(), None);
+        let examination = Examination { from, proposal, contents, keys: 0, ranges, awaited, is_stale: false };
         self.examinations.0.insert(attempt, examination);
         self.examine(near, attempt, cx);
     }
@@ -153,12 +153,11 @@ impl Coordinator {
         let Some(examination) = self.examinations.0.get_mut(&attempt) else { return };
         let at = examination.proposal.meta.at.previous();
         let contents = &examination.contents;
-        let load = if !examination.keys_are_known && !contents.reads.is_empty() {
-            Load::Get { keys: contents.reads.iter().map(|read| read.key.clone()).collect(), at, bytes: usize::MAX }
-        } else if let Some(index) = examination.ranges.pop_front() {
-            examination.current = Some(index);
-            let check = &contents.ranges[index];
-            Load::Scan { range: check.range.clone(), at, limit: check.rows.len() + 1, bytes: usize::MAX, reverse: false }
+        let keys = &contents.reads[examination.keys..];
+        let load = if !keys.is_empty() {
+            Load::Get { keys: keys.iter().map(|read| read.key.clone()).collect(), at, bytes: PAGE_BYTES_MAX }
+        } else if let Some(Page { range, limit }) = examination.ranges.page(contents) {
+            Load::Scan { range, at, limit, bytes: PAGE_BYTES_MAX, reverse: false }
         } else {
             return self.end_examination(near, attempt, cx);
         };
@@ -167,16 +166,22 @@ impl Coordinator {
 
     /// The rows that the attempt had read are loaded.
     pub(crate) fn on_examined(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, token: Token, loaded: Loaded, cx: &mut Context<'_>) {
-        let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
+        let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
         work::add(rows.len());
         let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
         let Some(examination) = examination else { return };
         let contents = &examination.contents;
-        examination.is_stale |= match examination.current {
-            Some(index) => check_range(&contents.ranges[index].rows, &rows, NONE_COLLECTED).is_err(),
-            None => contents.reads.iter().zip(&rows).any(|(read, row)| read.seen.is_stale(row.version, NONE_COLLECTED)),
-        };
-        examination.keys_are_known = true;
+        let keys = &contents.reads[examination.keys..];
+        if keys.is_empty() {
+            examination.is_stale |= examination.ranges.take(contents, &rows, more, NONE_COLLECTED).is_err();
+        } else {
+            let collected = Collected { where_read: contents.collected, here: NONE_COLLECTED };
+            examination.is_stale |= keys.iter().zip(&rows).any(|(read, row)| read.seen.is_stale(row.version, collected));
+            examination.keys += rows.len();
+        }
+        if examination.is_stale {
+            return self.end_examination(near, attempt, cx);
+        }
         self.examine(near, attempt, cx);
     }
 

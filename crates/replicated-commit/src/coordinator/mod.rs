@@ -174,8 +174,12 @@ impl Coordinator {
         work::add(attempts.len());
         for attempt in attempts {
             let concerns = |state: &&AttemptState| !state.is_resolved() || state.asked || state.is_resolving();
-            let Some(state) = self.attempts.get(&attempt).filter(concerns) else { continue };
+            let Some(state) = self.attempts.get_mut(&attempt).filter(|state| concerns(&&**state)) else { continue };
             let age = now.since(state.since);
+            if state.vote.is_some() && !state.has_yes() && age >= cx.config.outcome_deadline {
+                // Its client has been told. What it writes comes by the log, should it have committed.
+                state.parts.clear();
+            }
             let is_wanted = state.asked || (state.acceptor.is_bound() && age >= cx.config.ask_after);
             if is_wanted && state.decision().is_none() && (state.vote.is_some() || state.acceptor.is_bound()) {
                 self.request_votes(near, attempt, cx);

@@ -221,16 +221,20 @@ impl Coordinator {
             forgotten: state.stands_in.then_some(near.cohort.log_end()),
         };
         let contents = entry.map(|entry| entry.part.clone());
-        cx.fx.persist(Batch::new()).send(to, Promise::Testified(Testified { attempt, region, round, testimony, contents }));
+        let high = near.cohort.highest();
+        cx.fx.persist(Batch::new()).send(to, Promise::Testified(Testified { attempt, region, round, testimony, high, contents }));
     }
 
     /// A survivor testifies.
     pub(crate) fn on_testified(&mut self, near: &NearCoordinator<'_>, testified: Testified, cx: &mut Context<'_>) {
-        let Testified { attempt, region, round, testimony, contents } = testified;
+        let Testified { attempt, region, round, testimony, high, contents } = testified;
         self.hear_contents(&attempt, contents);
         let testimony = if cx.rules.breaks(Planted::AcceptedIgnored) { Testimony { accepted: None, ..testimony } } else { testimony };
         let Some(leader) = self.leader(&attempt) else { return };
         leader.hear(region, round, testimony);
+        if let Some(state) = self.attempts.get_mut(&attempt) {
+            state.tally.hear_high(SiteId { region, shard: cx.me.shard }, high);
+        }
         self.go_on_resolving(near, attempt, cx);
     }
 

@@ -108,6 +108,9 @@ impl Gateway {
             let check = RangeCheck { range: range.range.clone(), rows: range.rows.clone() };
             parts.entry(range.shard).or_default().ranges.push(check);
         }
+        for (shard, collected) in &state.collected {
+            parts.entry(*shard).and_modify(|part| part.collected = *collected);
+        }
         for (key, value) in writes {
             parts.entry(cx.topology.shard_of(&key)).or_default().writes.push((key, value));
         }

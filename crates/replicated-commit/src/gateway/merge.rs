@@ -71,6 +71,9 @@ impl Txn {
             }
         }
         let validated = matches!(pending.how, How::Lock | How::Newest);
+        if validated {
+            self.remember_collected(pending);
+        }
         match &pending.asked {
             Asked::Get { keys, .. } => {
                 let rows: Vec<Row> = keys.iter().map_while(|key| by_key.get(key).cloned()).collect();
@@ -89,6 +92,15 @@ impl Txn {
                 }
                 Ok(Merged { rows, covered: Some(covered), more })
             }
+        }
+    }
+
+    /// Remembers how far the replicas that were read from had collected deletions.
+    fn remember_collected(&mut self, pending: &PendingRead) {
+        for (shard, part) in pending.shards.iter().chain(&pending.expected) {
+            let lowest = part.replies.values().map(|reply| reply.collected).min().unwrap_or_default();
+            let known = self.collected.entry(*shard).or_insert(lowest);
+            *known = lowest.min(*known);
         }
     }
 

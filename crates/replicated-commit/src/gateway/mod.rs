@@ -63,6 +63,8 @@ struct Txn {
     /// For each shard read in a snapshot: the highest commit that any replica asked knew when it was first read. A
     /// commit above it cannot have ended before the transaction began.
     horizon_of_known: BTreeMap<u16, Timestamp>,
+    /// For each shard read under validation: each replica that was read from had collected deletions up to there at least.
+    collected: BTreeMap<u16, Timestamp>,
     /// True once rows were returned at `snapshot`: it cannot move any more.
     pinned: bool,
     /// The rows read by key.
@@ -144,6 +146,7 @@ impl Txn {
             mode,
             snapshot,
             horizon_of_known: BTreeMap::new(),
+            collected: BTreeMap::new(),
             pinned: false,
             rows: BTreeMap::new(),
             ranges: Vec::new(),

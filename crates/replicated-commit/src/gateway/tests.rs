@@ -67,7 +67,8 @@ fn a_locking_read_asks_all_regions_and_takes_the_newest_version_among_two() {
     let read = *stage.roles.gateway.reads.keys().next().expect("it reads");
     let mut answer = |site: SiteId, version: u64| {
         let rows = vec![Row { key: "r".into(), version: ms(version), value: Some("old".into()) }];
-        let rows = Rows { read, rows, upto: None, above: Timestamp::ZERO, high: Timestamp::ZERO, floor: Timestamp::ZERO };
+        let zero = Timestamp::ZERO;
+        let rows = Rows { read, rows, upto: None, above: zero, high: zero, floor: zero, collected: zero };
         stage.serve(|gateway, cx| gateway.on_rows(site, rows, cx))
     };
     assert!(answer(R1, 60).is_empty(), "one of three");

@@ -110,18 +110,33 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// A row of which there was no trace.
+    pub const ABSENT: Seen = Seen { version: Timestamp::ZERO, is_live: false };
+
     /// What `row` is.
     pub fn of(row: &Row) -> Seen {
         Seen { version: row.version, is_live: row.value.is_some() }
     }
 
-    /// True if the row has changed since, at a replica that has `newest` of it and no deletion at or below `collected` any more.
+    /// True if the row has changed since, at a replica that has `newest` of it.
     ///
-    /// An older version, or none, is no change: the replica may lag. But it has all commits up to `collected`. If it has no trace of a row that
-    /// was live by then, that was deleted.
-    pub fn is_stale(&self, newest: Timestamp, collected: Timestamp) -> bool {
-        newest > self.version || self.is_live && newest < self.version && self.version <= collected
+    /// An older version, or none, is no change: the replica may lag. But it has all commits up to where it has collected deletions. If it has no
+    /// trace of a row that was live by then, that was deleted. Likewise the reader's replicas: a version of a row of which they had no trace is a
+    /// deletion that they had collected.
+    pub fn is_stale(&self, newest: Timestamp, collected: Collected) -> bool {
+        let is_gone = self.is_live && newest < self.version && self.version <= collected.here;
+        let was_gone = *self == Seen::ABSENT && newest <= collected.where_read;
+        newest > self.version && !was_gone || is_gone
     }
+}
+
+/// Up to where deletions are gone, with all that they cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collected {
+    /// At each replica that was read from.
+    pub where_read: Timestamp,
+    /// At the replica that compares.
+    pub here: Timestamp,
 }
 
 /// A row that was read.
@@ -149,6 +164,8 @@ pub struct Part {
     pub reads: Vec<ReadCheck>,
     /// Ranges that were read.
     pub ranges: Vec<RangeCheck>,
+    /// Each replica that was read from had collected deletions up to here at least.
+    pub collected: Timestamp,
     /// Rows to write; `None` deletes.
     pub writes: Vec<(Key, Option<Value>)>,
 }

@@ -8,7 +8,9 @@ mod read;
 mod resolution;
 
 pub use administration::{Admin, Answer, Measured, Request, Status};
-pub use attempt::{ABORTED, ASSUMED, ATTEMPT, Attempt, Handoff, HandoffId, Meta, Part, PreparedRecord, RangeCheck, ReadCheck, Seen, Voted};
+pub use attempt::{
+    ABORTED, ASSUMED, ATTEMPT, Attempt, Collected, Handoff, HandoffId, Meta, Part, PreparedRecord, RangeCheck, ReadCheck, Seen, Voted,
+};
 pub(crate) use log::cut_to_size;
 pub use log::{CopyId, CopyPage, LogEntry, LogHead, LogPage, Pulled};
 pub use read::{Denial, How, Query, Read, ReadId, Rows};

@@ -89,6 +89,8 @@ pub struct Rows {
     pub high: Timestamp,
     /// The highest of the versions' floors.
     pub floor: Timestamp,
+    /// The replica had collected deletions up to here, whatever they covered, before it looked.
+    pub collected: Timestamp,
 }
 
 impl fmt::Display for Query {

@@ -28,6 +28,8 @@ pub struct Testified {
     pub round: Round,
     /// What it knows.
     pub testimony: Testimony,
+    /// The highest timestamp that its site of the coordinators' shard has prepared or applied.
+    pub high: Timestamp,
     /// What the attempt reads and writes in this shard, if the region is prepared for it.
     pub contents: Option<Part>,
 }

@@ -27,6 +27,7 @@
 //! one is on disk before anybody hears that it has stopped, and that it is settled before it votes.
 
 mod joining;
+mod waiting;
 
 pub(crate) use joining::CopyRequest;
 
@@ -39,9 +40,7 @@ use joining::Join;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_core::{Batch, RegionId, SiteId, Table, Time, Timestamp, record};
 use std::collections::BTreeMap;
-
-/// Messages that wait until this site is settled.
-const WAITING_MAX: usize = 8_192;
+use waiting::Waiting;
 
 /// What comes next as a site moves on.
 pub(crate) enum Step {
@@ -75,7 +74,7 @@ pub(crate) struct Mover {
     /// The log of this site speaks for this epoch and later ones.
     since: u64,
     /// What is to be looked at once settled.
-    waiting: Vec<(SiteId, Time, Note)>,
+    waiting: Waiting,
     /// The logs that may be taken over from wherever they begin, because the rows before that were copied.
     enter: Regions,
     /// A copy on its way here.
@@ -87,7 +86,7 @@ impl Mover {
     pub(crate) fn tables(&self, sites: usize, regions: usize, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("moving.stopped", self.stopped.len(), regions).stays());
         visit(Table::new("moving.asking", self.asking.len(), sites));
-        visit(Table::new("moving.waiting", self.waiting.len(), WAITING_MAX));
+        self.waiting.tables(visit);
     }
 
     /// All regions of the electorates before.
@@ -118,14 +117,12 @@ impl Mover {
     /// Looks at `note` again once this site is settled.
     pub(crate) fn wait_until_settled(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
         cx.fx.count("placement.waits_until_settled");
-        if self.waiting.len() < WAITING_MAX {
-            self.waiting.push((from, cx.now, note));
-        }
+        self.waiting.keep(from, cx.now, note);
     }
 
     /// What has waited until this site was settled.
     pub(crate) fn take_waiting(&mut self) -> Vec<(SiteId, Note)> {
-        std::mem::take(&mut self.waiting).into_iter().map(|(from, _, note)| (from, note)).collect()
+        self.waiting.take()
     }
 
     /// The placement that is on disk, or the first one, which is put there.
@@ -298,7 +295,7 @@ impl Mover {
     /// Looks after what is overdue. False if this site is so far behind that nobody can say what it misses.
     pub(crate) fn tick(&mut self, cx: &mut Context<'_>) -> bool {
         let limit = cx.now.minus(cx.config.read_timeout);
-        self.waiting.retain(|(_, since, _)| *since >= limit);
+        self.waiting.drop_older(limit);
         self.settled >= cx.placement.epoch || self.request_stops(cx)
     }
 }

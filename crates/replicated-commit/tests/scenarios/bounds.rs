@@ -1,12 +1,20 @@
 //! Bounds that hold whatever clients do: of messages in bytes on the wire, of the log, of what a gateway remembers of others.
 
+use crate::collected::read_k;
+use crate::support::messages::{stops, tells_outcome};
 use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, R0, R1, R2};
-use rhumb_commit::placement::{Change, Coordinators, Placement};
+use rhumb_commit::placement::{Change, Coordinators, Placement, Regions};
 use rhumb_commit::transaction::{ReadMode, TxnError};
-use rhumb_core::Span;
+use rhumb_commit::votes::Decision;
+use rhumb_core::{Batch, Body, Key, Loaded, Row, Span, Time, Timestamp, Topology, TxnId, Value};
+use rhumb_replicated_commit::message::{Attempt, Meta, Part, ReadCheck, Seen};
 use rhumb_replicated_commit::records::LOG;
+use rhumb_replicated_commit::resolution::Round;
+use rhumb_replicated_commit::{Config, Note, Site};
+use rhumb_testkit::{Lone, empty_store};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const MIB: usize = 1 << 20;
 /// Bytes that a page has at the most, if it has more than one entry.
@@ -139,4 +147,93 @@ fn an_idle_transaction_does_not_end_handoff() {
     let commit = cluster.commit(idle, &[("k", "w")]);
     cluster.settle();
     assert_eq!(cluster.committed(commit).trips, 2, "however old, it is handed over as well");
+}
+
+/// Sites that are not settled keep what they hear until they are. Its gateway says an `Accept` again each second: it is kept once.
+///
+/// 1. The next placement is adopted; r1 and r2 do not hear that the others have stopped.
+/// 2. client of r0: commit k. The Accept waits at r1 and r2; after 1, 2, 3 … s it is said again.
+#[test]
+fn an_accept_that_waits_until_a_site_is_settled_is_kept_once() {
+    let mut cluster = Cluster::new(1, "");
+    let (_, id) = cluster.change(R0, &Placement::everywhere(3), change([NORTH, EAST, WEST], []));
+    cluster.hold(|envelope| envelope.to != R0 && stops(envelope));
+    cluster.settle();
+    cluster.committed(id);
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    cluster.commit(txn, &[("k", "1")]);
+    cluster.advance(Span::from_secs(5));
+    for site in [R1, R2] {
+        assert!(!cluster.placement_at(site).1, "{site} is not settled");
+        let tables = cluster.site(site).status().tables;
+        let waiting = tables.iter().find(|table| table.name == "moving.waiting").expect("it is listed").size;
+        assert!(waiting <= 1, "{site}: one attempt waits {waiting} times");
+    }
+}
+
+/// A survivor looks at all that an attempt has read before it accepts that this committed: rows with their values, in pages of 4 MiB,
+/// as the transaction has read them.
+///
+/// 1. 20 rows of a mebibyte are at r1.
+/// 2. r0 proposes that an attempt which has read them committed. r1 loads them a few at a time.
+#[test]
+fn what_a_survivor_examines_is_loaded_in_pages() {
+    let topology = Arc::new(Topology::new(["north", "east", "west"].map(String::from).to_vec(), 1));
+    let (now, at) = (Time::from_micros(60_000_000), Timestamp::from_time(Time::from_micros(50_000_000)));
+    let site = Site::new(R1, topology, Placement::everywhere(3), Config::default());
+    let mut lone = Lone::new(site, empty_store(), now);
+    let keys: Vec<Key> = (0..20).map(|n| Key::from(format!("k{n:02}").as_str())).collect();
+    let mut batch = Batch::new();
+    keys.iter().for_each(|key| batch.put_version(key.clone(), at, Some(Value::from("x".repeat(1 << 20).as_str()))));
+    lone.write(&batch);
+    let txn = TxnId { began: Timestamp::from_time(now), gateway: R2 };
+    let meta = Meta {
+        attempt: Attempt { txn, made: txn.began },
+        at: txn.began,
+        epoch: lone.site.status().placement.epoch,
+        electorate: Regions::first(3),
+        declares_lost: Regions::NONE,
+        two_rounds: false,
+        coordinator: 0,
+        participants: vec![0],
+    };
+    let reads = keys.into_iter().map(|key| ReadCheck { key, seen: Seen { version: at, is_live: true } }).collect();
+    let contents = Some(Part { reads, writes: vec![("w".into(), Some("1".into()))], ..Part::default() });
+    let round = Round { number: 1, leader: R0.region };
+    let decision = Decision::Committed { floor: meta.at };
+    lone.loads.clear();
+    lone.hear(R0, Body::Note(Note::Propose { meta, round, decision, contents }));
+    assert!(!lone.loads.is_empty(), "it looks at what was read");
+    for load in &lone.loads {
+        let Loaded::Rows { rows, .. } = lone.disk.load(load).expect("a store in memory does not fail") else { continue };
+        let bytes: usize = rows.iter().map(Row::bytes).sum();
+        assert!(bytes <= 5 << 20, "{} rows of {bytes} bytes in one answer", rows.len());
+    }
+}
+
+/// A region that has refused an attempt, and does not hear how that ended, keeps its refusal until every other region has closed the attempt's timestamp:
+/// as long as one is away. What the attempt writes, up to 12 MiB, it does not keep.
+///
+/// 1. r2 is down. client of r0: get k; another one writes k; commit m = a large value. r0 and r1 refuse (stale), the client is told of a conflict.
+/// 2. Decided is lost on its way to r1, and is not said again, as r0 has the abort on record. r1 is not in doubt, and asks nobody.
+/// 3. Minutes pass: its record stays for r2, and the value of m does not.
+#[test]
+fn what_a_refused_attempt_writes_is_not_kept_with_its_refusal() {
+    let mut cluster = Cluster::new(1, "");
+    cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_secs(1));
+    let txn = read_k(&mut cluster, R0, ReadMode::Optimistic);
+    cluster.put(R0, &[("k", "2")]);
+    cluster.kill(R2);
+    cluster.hold(|envelope| envelope.to == R1 && tells_outcome(envelope));
+    let id = cluster.commit(txn, &[("m", "what nobody wants any more")]);
+    cluster.settle();
+    assert!(matches!(cluster.failed(id), TxnError::Conflict(_)));
+    cluster.lose(tells_outcome);
+    cluster.let_go();
+    cluster.advance(Span::from_secs(300));
+    for site in [R0, R1] {
+        let is_kept = format!("{:?}", cluster.site(site)).contains("what nobody wants any more");
+        assert!(!is_kept, "{site} has it in memory");
+    }
 }

@@ -5,7 +5,7 @@ use rhumb_commit::transaction::{ReadMode, TxnError};
 #[cfg(feature = "planted")]
 use rhumb_core::Rules;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Key, SiteId, Span, TxnId};
+use rhumb_core::{Key, SiteId, Span, Timestamp, TxnId};
 #[cfg(feature = "planted")]
 use rhumb_replicated_commit::planted::Planted;
 use rhumb_replicated_commit::{Answer, Request};
@@ -187,4 +187,40 @@ fn what_was_collected_unseen_is_caught() {
     let answer = read_while_it_is_collected(Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::CollectedUnseen))));
     let Answer::Rows { rows, .. } = answer else { panic!("rows are told: {answer:?}") };
     assert!(rows.iter().all(|row| row.value.is_none()), "a row is told to have never been written that had a value");
+}
+
+/// r0 has collected the deletion of k, and r2 has not: it sees in it a version that r0's clients have not read, and that it cannot collect as long as
+/// r1 is down. The attempt says up to where r0 had collected deletions: so r2 knows that it was one.
+///
+/// 1. k is deleted; ten minutes pass. r0 collects at its twentieth tick; r2, which began at another time, five seconds later.
+/// 2. In between r1 dies, and r2 restarts: it has forgotten up to when r1 was safe, and does not hear it any more.
+/// 3. client of r0: get k, or scan around it, optimistic: there is nothing. Commit m = 1.
+#[test]
+fn a_deletion_that_was_collected_where_it_was_read_does_not_refuse_elsewhere() {
+    let mut cluster = Cluster::new(1, "");
+    cluster.put(R0, &[("k", "1")]);
+    cluster.advance(Span::from_secs(5));
+    cluster.kill(R2);
+    cluster.start(R2);
+    delete(&mut cluster, R1);
+    // Sites collect 9.5 s after they began, and each ten seconds from then on: r0 at 9.5, r2 at 14.5.
+    cluster.advance(Span::from_millis(606_000));
+    let version = |cluster: &Cluster, site| cluster.stored(site, "k").0;
+    assert_eq!(version(&cluster, R0), Timestamp::ZERO, "r0 has collected it");
+    assert_ne!(version(&cluster, R2), Timestamp::ZERO, "r2 has not");
+    cluster.kill(R1);
+    cluster.kill(R2);
+    cluster.start(R2);
+    cluster.advance(Span::from_secs(120));
+    for is_scan in [false, true] {
+        let txn = cluster.begin(R0, ReadMode::Optimistic);
+        match is_scan {
+            true => cluster.scan(txn, ReadMode::Optimistic, "k", "l"),
+            false => cluster.get(txn, ReadMode::Optimistic, &["k"]),
+        };
+        cluster.settle();
+        let id = cluster.commit(txn, &[("m", "1")]);
+        cluster.advance(Span::from_secs(3));
+        assert!(matches!(cluster.answer(id), Some(Answer::Committed(_))), "{:?}", cluster.answer(id));
+    }
 }

@@ -1,10 +1,15 @@
 //! Floors: a snapshot that sees a commit sees what ended before that commit began, whatever the clocks say and wherever
 //! messages were held up.
 
-use crate::support::{Cluster, Envelope, R0, R1, R2};
+use crate::resolutions::LONG;
+use crate::support::messages::{inquires, is_about, is_accept, is_of_log, is_vote, tells_outcome};
+use crate::support::placements::{EAST, NORTH, WEST, change};
+use crate::support::{Cluster, Envelope, R0, R1, R2, R3};
+use crate::survivors::{declare_lost, lose_region};
+use rhumb_commit::placement::Placement;
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_core::{Body, Key, RegionId, SiteId, Span, Topology};
-use rhumb_replicated_commit::Note;
+use rhumb_replicated_commit::{Answer, Note};
 
 fn is_read(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Note(Note::Read(_)))
@@ -102,6 +107,91 @@ fn a_floor_outlives_a_crash() {
             }
         });
         assert_eq!(texts(&values), BOTH);
+    }
+}
+
+/// Survivors agree that an attempt committed. They testify how high they had prepared: the floor of the commit lies above what ended before it.
+///
+/// 1. client of r1: begin a snapshot S at t + 1 s, get a: unwritten.
+/// 2. client of r2: T1 commits a = 1 at t + 2 s, by the votes of r1 and r2, acknowledged. r0 does not hear of it.
+/// 3. client of r3: T2 begins and commits b = 1 at t, by the votes of r0 and r2; r2 says that it had prepared t + 2 s. Acknowledged; Decided is lost.
+///    r3 crashes and restarts, r2 is lost and declared so.
+/// 4. r0 asks r1 for its vote, which says t + 2 s, and is lost, or is not. r0 leads a round; r1 testifies that it refused, and t + 2 s. They agree that
+///    T2 committed, with a floor of t + 2 s.
+/// 5. S gets b, and is refused: it would see T2, which began after T1 had ended, and not T1.
+#[test]
+fn a_commit_that_survivors_agree_on_has_a_floor_above_what_ended_before_it() {
+    for is_vote_lost in [false, true] {
+        let placement = Placement::first(change([NORTH, EAST, WEST], [])).expect("three active regions");
+        let mut cluster = Cluster::of_regions(4, placement.clone());
+        cluster.set_ahead(R1, Span::from_secs(1));
+        cluster.set_ahead(R2, Span::from_secs(2));
+        let snapshot = cluster.begin(R1, ReadMode::Snapshot);
+        let read = cluster.get(snapshot, ReadMode::Snapshot, &["a"]);
+        cluster.settle();
+        assert_eq!(cluster.values(read), [None]);
+        cluster.hold(|envelope| {
+            let is_heard = matches!(envelope.body, Body::Note(Note::Heard { .. }));
+            is_heard || envelope.to == R0 && (is_accept(envelope) || tells_outcome(envelope) || is_of_log(envelope))
+        });
+        let first = cluster.put(R2, &[("a", "1")]);
+        cluster.lose(|envelope| !is_of_log(envelope));
+        let second = cluster.begin(R3, ReadMode::Optimistic);
+        cluster.hold(|envelope| envelope.to == R1 && is_accept(envelope) || tells_outcome(envelope));
+        let id = cluster.commit(second, &[("b", "1")]);
+        cluster.settle();
+        assert!(cluster.committed(id).at < snapshot.began && snapshot.began < first.at);
+        cluster.kill(R3);
+        cluster.lose(|_| true);
+        lose_region(&mut cluster, WEST, 1);
+        cluster.start(R3);
+        cluster.hold(move |envelope| {
+            let to_first = envelope.to == R0 && (is_of_log(envelope) || is_vote_lost && is_vote(envelope) && is_about(envelope, second));
+            to_first || envelope.from == R1 && inquires(envelope)
+        });
+        cluster.advance(Span::from_secs(3));
+        declare_lost(&mut cluster, R1, &placement, WEST.into(), change([NORTH, EAST], []));
+        cluster.advance(LONG + LONG);
+        cluster.let_go();
+        cluster.advance(LONG);
+        cluster.assert_ended(&[R0, R1], &[("a", Some("1")), ("b", Some("1"))]);
+        let read = cluster.get(snapshot, ReadMode::Snapshot, &["b"]);
+        cluster.advance(Span::from_secs(2));
+        let is_refused = matches!(cluster.answer(read), Some(Answer::Failed(TxnError::Conflict(_))));
+        assert!(is_refused, "the vote of r1 was lost: {is_vote_lost}; {:?}", cluster.answer(read));
+    }
+}
+
+/// Replicas keep the floors of 16,384 commits one by one, and of earlier ones the highest of each second of timestamps: so what was written long before a
+/// snapshot does not end it in a conflict, however much is committed after.
+///
+/// 1. b is written. client of r0: begin a snapshot, get a: it moves no more.
+/// 2. r3, whose clock is behind that of r1, commits 16,500 times, so that each commit has a floor above its timestamp.
+/// 3. The snapshot gets b, which nobody has written since.
+#[test]
+fn a_snapshot_outlives_any_number_of_commits_of_other_rows() {
+    for commits in [10_000, 16_500] {
+        let placement = Placement::first(change([NORTH, EAST, WEST], [])).expect("three active regions");
+        let mut cluster = Cluster::of_regions(4, placement);
+        cluster.put(R0, &[("b", "1")]);
+        cluster.advance(Span::from_secs(1));
+        let snapshot = cluster.begin(R0, ReadMode::Snapshot);
+        cluster.get(snapshot, ReadMode::Snapshot, &["a"]);
+        cluster.settle();
+        cluster.set_ahead(R1, Span::from_millis(500));
+        cluster.hold(|envelope| envelope.to == R3 && matches!(envelope.body, Body::Note(Note::Heard { .. })));
+        for n in 0..commits {
+            if n % 50 == 0 {
+                cluster.advance(Span::from_millis(20));
+                cluster.put(R1, &[("z", "1")]);
+                cluster.lose(|envelope| matches!(envelope.body, Body::Note(Note::Heard { .. })));
+            }
+            cluster.put(R3, &[("k", "1")]);
+        }
+        let read = cluster.get(snapshot, ReadMode::Snapshot, &["b"]);
+        cluster.settle();
+        let is_told = matches!(cluster.answer(read), Some(Answer::Rows { .. }));
+        assert!(is_told, "after {commits} commits of other rows: {:?}", cluster.answer(read));
     }
 }
 

@@ -14,7 +14,6 @@ mod halves;
 mod handoffs;
 mod locks;
 mod old_transactions;
-mod open;
 mod placements;
 mod reads;
 mod resolutions;

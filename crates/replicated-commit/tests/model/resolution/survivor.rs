@@ -203,7 +203,7 @@ pub fn meta() -> Meta {
 fn part() -> Part {
     let key: Key = "k".into();
     let reads = vec![ReadCheck { key: key.clone(), seen: Seen { version: Timestamp::ZERO, is_live: false } }];
-    Part { reads, ranges: Vec::new(), writes: vec![(key, Some("new".into()))] }
+    Part { reads, writes: vec![(key, Some("new".into()))], ..Part::default() }
 }
 
 /// What a region refuses by that has lost its memory of the attempt, or has not heard of it.

@@ -128,5 +128,5 @@ fn meta(txn: usize) -> Meta {
 fn part() -> Part {
     let key: Key = "k".into();
     let reads = vec![ReadCheck { key: key.clone(), seen: Seen { version: Timestamp::ZERO, is_live: false } }];
-    Part { reads, ranges: Vec::new(), writes: vec![(key, Some("new".into()))] }
+    Part { reads, writes: vec![(key, Some("new".into()))], ..Part::default() }
 }
