@@ -37,7 +37,7 @@ docs: ## A book of all documents, target/book/html, its links and anchors checke
 
 soak: ## A thousand seeds of every scenario of the simulator with all faults on, and the largest model. SEEDS=100000 for a night.
 	cargo test --package rhumb-quota --test model_avantan -- --ignored
-	cargo test --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --test model --test model_resolution -- --ignored
+	cargo test --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --test model -- --ignored
 	cargo test --workspace --features rhumb-sqlsim/planted --test planted
 	cargo build --package rhumb
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim replicated-commit --seeds $${SEEDS:-1000}

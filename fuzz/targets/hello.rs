@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_node::transport::frame::{self, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, NONCE_BYTES, Side};
 use rhumb_node::secret::Secret;
+use rhumb_node::transport::frame::{self, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, NONCE_BYTES, Side};
 
 fuzz_target!(|data: &[u8]| {
     let Some((bytes, rest)) = data.split_first_chunk::<GREETING_BYTES>() else { return };

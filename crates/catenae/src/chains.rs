@@ -6,6 +6,8 @@
 //! whose messages to itself are not lost, and so are the runs of the epochs that follow, for a while. What comes out is a vote all the
 //! same, only later; at the worst the region has none on that epoch.
 //!
+//! Source: section VI.C.
+//!
 //! Invariants: this site makes one vote on an epoch, at the most; nothing here is durable, and nothing but that vote follows from it.
 
 use super::chain;

@@ -4,7 +4,7 @@
 //! are those of its slice of the clock: `first`, `first + 1`, … for the transactions in it that must stand one after the
 //! other, and [`Epoch::snapshot`], above all of them and below the next epoch, for whoever reads it settled.
 //!
-//! Source: section V.
+//! Source: section V; VI.E for timestamps.
 
 use rhumb_core::{Span, Time, Timestamp};
 use serde::{Deserialize, Serialize};

@@ -71,12 +71,14 @@
 //! | V | a coordinator sends its batch and votes at the end of an epoch | `coordinator/mod.rs`: `seal` |
 //! | V.C | messages repeat one entry; the paper repeats two epochs: decision 0019 | `agreement/replication.rs`: `say` |
 //! | VI.A | an epoch is scheduled once all batches are here | `streams/mod.rs`: `complete`; `epochs.rs`: `complete` |
+//! | VI.B | an operation goes to the chain server of its key | `partition.rs`: `server_of` |
 //! | VI.B | no transaction comes back to a key | `rhumb_commit::one_shot::operation`: `validate` |
 //! | VI.B | a transaction visits its servers in a fixed order | `speculation.rs`: `next_visit` |
-//! | VI.C | footprints, Rules 1 and 2, the resolver | `chain.rs`, `resolver.rs`, `speculation.rs` |
+//! | VI.C | footprints, Rules 1 and 2, the resolver | `chain.rs`: `leave_footprint`, `visit`; `resolver.rs`: `claim` (Rule 2), `put_before` (Figure 4) |
 //! | VI.D.1 | a transaction without conflict needs no vote | `ledger.rs`: `register` |
 //! | VI.D.2 | a majority with one dependency decides | `validation.rs`: `verdicts` |
 //! | VI.E | a transaction runs once those before it have run | `ledger.rs`: `place`, `settle`; `runs.rs` |
+//! | VI.E | a commit timestamp, alike in all regions | `ledger.rs`: `take_ready`; `epoch.rs`: `timestamp` |
 //! | VI.E | catch-up, abort | not needed: decision 0014 |
 //! | VI.F | reads are local | `reads.rs` |
 

@@ -1,4 +1,6 @@
 //! Partitions of keys: the chain server of each key. `stream_id.rs` says which coordinator a namespace belongs to.
+//!
+//! Source: sections IV and VI.B.
 
 use rhumb_core::Key;
 

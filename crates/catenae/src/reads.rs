@@ -74,7 +74,7 @@ impl Reads {
     /// If as many reads wait as may, so many of them `elsewhere`.
     pub(super) fn check_room(&self, elsewhere: usize) -> Result<(), TxnError> {
         if self.count + elsewhere >= WAITING_READS_MAX {
-            return Err(TxnError::Unavailable(format!("{WAITING_READS_MAX} reads wait already")));
+            return Err(TxnError::Unavailable(format!("{WAITING_READS_MAX} reads wait already").into()));
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ fn kept(epochs: &Epochs, cx: &Shared) -> Timestamp {
 }
 
 fn not_kept(at: Timestamp) -> Answer {
-    Answer::Failed(TxnError::OutOfRange(format!("{at} lies before the versions that are still kept")))
+    Answer::Failed(TxnError::OutOfRange(format!("{at} lies before the versions that are still kept").into()))
 }
 
 /// Answers those of `reads` that have waited since `deadline`, and says how many they are.

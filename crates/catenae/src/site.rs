@@ -30,6 +30,7 @@ use super::stream_id::StreamId;
 use super::streams::{self, Recovered, Streams};
 use rhumb_commit::one_shot::Freshness;
 use rhumb_commit::one_shot::operation::Transaction;
+use rhumb_commit::reason::Reason;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{RequestId, Token};
 use rhumb_core::{Actor, Body, Effects, Input, Inspect, Loaded, RegionId, Rules, SiteId, Span, Table, Time, Topology, work};
@@ -202,10 +203,10 @@ impl Roles {
         cx.stay_awake();
         let own = cx.own();
         let SiteId { region, shard } = self.log.streams.view(own).promised().leader;
-        self.on_stream(own, Event::Ask(SiteId { region, shard }), cx);
-        let region = cx.topology.name(region);
-        let why = format!("this site stands by; connect to site {region}/{shard}, which coordinates its region");
-        Err(TxnError::Unavailable(why))
+        let coordinator = SiteId { region, shard };
+        self.on_stream(own, Event::Ask(coordinator), cx);
+        let why = Reason::from("this site stands by; connect to site ").then(coordinator);
+        Err(TxnError::Unavailable(why.then(", which coordinates its region")))
     }
 
     /// Brings what a client asks to the coordinator of its namespace's stream, here or at another site of the region.

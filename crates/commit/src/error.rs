@@ -1,5 +1,6 @@
 //! Why a transaction does not go on.
 
+use crate::reason::Reason;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -9,29 +10,29 @@ pub enum TxnError {
     /// Another transaction was in the way. Nothing was committed; running the transaction again may succeed
     /// (SQLSTATE 40001).
     #[error("could not serialize access: {0}")]
-    Conflict(String),
+    Conflict(Reason),
     /// So few regions can be reached that no majority is left. Nothing was committed (SQLSTATE 57P03).
     #[error("{0}")]
-    Unavailable(String),
+    Unavailable(Reason),
     /// The commit was sent, but its outcome could not be learnt in time: it may have happened or may yet happen
     /// (SQLSTATE 40003).
     #[error("the outcome of the commit is unknown: {0}")]
-    Unknown(String),
+    Unknown(Reason),
     /// A named bound was exceeded (SQLSTATE 54000).
     #[error("{0}")]
-    TooLarge(String),
+    TooLarge(Reason),
     /// The request makes no sense in this transaction, such as a write in a read-only one (SQLSTATE 25006).
     #[error("{0}")]
-    Invalid(String),
+    Invalid(Reason),
     /// The timestamp asked for lies in the future or before the versions still kept (SQLSTATE 22023).
     #[error("{0}")]
-    OutOfRange(String),
+    OutOfRange(Reason),
     /// The protocol has no such thing (SQLSTATE 0A000).
     #[error("{0}")]
-    Unsupported(String),
+    Unsupported(Reason),
     /// A read waited for longer than its client [lets it](crate::transaction::Transaction::bound_waits) (SQLSTATE 55P03).
     #[error("{0}")]
-    LockTimeout(String),
+    LockTimeout(Reason),
 }
 
 impl TxnError {
@@ -41,16 +42,16 @@ impl TxnError {
     }
 
     /// The same error in other words.
-    pub fn reworded(mut self, reword: impl FnOnce(&str) -> String) -> TxnError {
-        let (TxnError::Conflict(text)
-        | TxnError::Unavailable(text)
-        | TxnError::Unknown(text)
-        | TxnError::TooLarge(text)
-        | TxnError::Invalid(text)
-        | TxnError::OutOfRange(text)
-        | TxnError::Unsupported(text)
-        | TxnError::LockTimeout(text)) = &mut self;
-        *text = reword(text);
+    pub fn reworded(mut self, reword: impl FnOnce(&Reason) -> Reason) -> TxnError {
+        let (TxnError::Conflict(reason)
+        | TxnError::Unavailable(reason)
+        | TxnError::Unknown(reason)
+        | TxnError::TooLarge(reason)
+        | TxnError::Invalid(reason)
+        | TxnError::OutOfRange(reason)
+        | TxnError::Unsupported(reason)
+        | TxnError::LockTimeout(reason)) = &mut self;
+        *reason = reword(reason);
         self
     }
 }

@@ -9,6 +9,7 @@ pub mod locks;
 pub mod one_shot;
 pub mod pages;
 pub mod placement;
+pub mod reason;
 pub mod timestamp_cache;
 pub mod transaction;
 pub mod votes;

@@ -67,7 +67,7 @@ impl Status {
 
     /// An error that a site has told of, with the names of sites.
     pub(crate) fn told(&self, error: TxnError) -> TxnError {
-        error.reworded(|text| named(text, &self.names()))
+        error.reworded(|reason| reason.named(|site| self.setup.name(site)).into())
     }
 
     pub(crate) fn names(&self) -> BTreeMap<SiteId, String> {
@@ -239,28 +239,5 @@ impl Status {
         let mut trips: Vec<Span> = voters.iter().filter_map(|voter| self.rtt(voter, peers)).collect();
         trips.sort_unstable();
         trips.get(voters.majority() - 1).copied()
-    }
-}
-
-/// A text with the names of sites for their numbers.
-pub(crate) fn named(text: &str, names: &BTreeMap<SiteId, String>) -> String {
-    let word = |word: &str| {
-        let number = word.trim_end_matches([',', ';', ':', '.']);
-        let name = names.iter().find(|(site, _)| site.to_string() == number).map(|(_, name)| name.clone() + &word[number.len()..]);
-        name.unwrap_or_else(|| word.to_owned())
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn people_are_told_names_of_sites_and_not_numbers() {
-        let names = [(SiteId::new(0, 0), "california/0".to_owned()), (SiteId::new(1, 0), "oregon/0".to_owned())].into();
-        assert_eq!(named("r0.0, r1.0 joins", &names), "california/0, oregon/0 joins");
-        assert_eq!(named("missing: r0.0; r1.0.", &names), "missing: california/0; oregon/0.");
-        assert_eq!(named("r1.00 is silent, as r7.0 is", &names), "r1.00 is silent, as r7.0 is");
     }
 }

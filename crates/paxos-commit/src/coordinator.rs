@@ -82,7 +82,7 @@ impl Coordinator {
         }
         if self.running.len() >= RUNNING_MAX {
             let full = format!("{RUNNING_MAX} transactions are under way here already");
-            return cx.fx.answer(id, Answer::Failed(TxnError::Unavailable(full)));
+            return cx.fx.answer(id, Answer::Failed(TxnError::Unavailable(full.into())));
         }
         let Some(began) = cx.issue() else {
             return cx.fx.answer(id, Answer::Failed(TxnError::Unavailable("no identifier may be issued yet: the disk is behind".into())));
@@ -119,7 +119,7 @@ impl Coordinator {
         let Stage::Executing { found: known } = &mut running.stage else { return };
         if found.more {
             let why = format!("a transaction reads at most {RANGE_ROWS_MAX} rows of a range, deleted ones counted");
-            return self.give_up(txn, TxnError::TooLarge(why), cx);
+            return self.give_up(txn, TxnError::TooLarge(why.into()), cx);
         }
         known.insert(from, (found, above));
         if known.len() >= cx.regions.majority() {

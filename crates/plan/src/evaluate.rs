@@ -2,6 +2,8 @@
 //!
 //! [`Evaluator::cost`] is the inner loop of every search and allocates nothing. For protocols without leaders it works on
 //! many clients at a time; [`evaluate`] works on one after another, and says besides who coordinates.
+//!
+//! Source: GPlacer, 2.1 and 3.1 (`evalLat`), 4.1.
 
 use crate::columns::{Columns, Waits};
 use crate::floor::floors_ns;

@@ -3,6 +3,16 @@
 //! It answers from round-trip times and a workload alone (GPlacer: Zakhary et al., *Global-Scale Placement of
 //! Transactional Data Stores*, EDBT 2018), without I/O, clock or randomness, and in integers throughout: two searches for
 //! the best placement agree exactly or one of them is wrong.
+//!
+//! | section | rule | code |
+//! |---|---|---|
+//! | 2.1, 3.1 | the latency of a transaction | `model.rs`; `evaluate.rs`: `evaluate` |
+//! | 3.1, Algorithm 1 | exhaustive search | `exhaustive.rs`: `exhaustive` |
+//! | 3.2, Algorithm 2 | greedy | `greedy.rs`: `greedy` |
+//! | 3.2, Algorithm 3 | weights flow to majorities | `weighted.rs`: `weighted` |
+//! | 4.1 | commit here, or hand off | `evaluate.rs`: `choose`; carried out by `replicated-commit/src/gateway/handoff.rs` |
+//! | 4.1 | two-phase commit among leaders | `two_phase.rs` |
+//! | 6.1, Algorithms 4 and 5 | where leaders stand | `leaders.rs` |
 
 pub mod capacity;
 mod columns;

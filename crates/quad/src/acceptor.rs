@@ -123,7 +123,7 @@ impl Acceptor {
                 Goal { quorums, members, lost: BTreeSet::new(), cores, cause, why }
             }
         };
-        let mut paxos = self.paxos();
+        let mut paxos = if cx.rules.breaks(Planted::PromiseForgotten) { rhumb_core::Acceptor::default() } else { self.paxos() };
         let accepted = paxos.accept(ballot, configuration);
         if !self.takes_part(from, accepted, cx) {
             return None;

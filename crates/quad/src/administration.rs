@@ -3,6 +3,7 @@
 use crate::configuration::Cores;
 use crate::explanation::Explanation;
 use async_trait::async_trait;
+use rhumb_commit::reason::Reason;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::SiteId;
 use std::collections::BTreeMap;
@@ -16,6 +17,13 @@ pub struct QuorumView {
     pub names: BTreeMap<SiteId, String>,
     /// The names of all regions, in the order of the cluster.
     pub regions: Vec<String>,
+}
+
+impl QuorumView {
+    /// What a reason says, with the names of sites.
+    pub fn told(&self, reason: &Reason) -> String {
+        reason.named(|site| self.names.get(&site).cloned().unwrap_or_else(|| site.to_string()))
+    }
 }
 
 /// A site that shows its quorums, and has them changed.

@@ -10,6 +10,7 @@
 //! slaves, if the other cores are lost and not merely cut off. Section IV, "Online Reconfiguration", differs: it asks all sites.
 
 use super::quorums::{CORES_MAX, Quorums, SITES_MAX};
+use rhumb_commit::reason::Reason;
 use rhumb_core::{SiteId, Timestamp, TxnId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,7 +133,7 @@ pub struct Goal {
     /// What it is for.
     pub cause: Cause,
     /// For people: why.
-    pub why: String,
+    pub why: Reason,
 }
 
 impl Goal {
@@ -142,7 +143,7 @@ impl Goal {
     }
 
     /// What is wrong with it, as a successor of `old`.
-    pub fn validation_error(&self, old: &Configuration) -> Option<String> {
+    pub fn validation_error(&self, old: &Configuration) -> Option<Reason> {
         let strange = self.quorums.members().into_iter().find(|site| !self.members.contains(site));
         let dead = self.lost.iter().find(|site| self.members.contains(site));
         let unknown = self.lost.iter().find(|site| !old.bases.contains_key(site));
@@ -150,15 +151,15 @@ impl Goal {
         if error.is_some() {
             error
         } else if self.members.len() > SITES_MAX {
-            Some(format!("{} members are more than a configuration may have: {SITES_MAX}", self.members.len()))
+            Some(format!("{} members are more than a configuration may have: {SITES_MAX}", self.members.len()).into())
         } else if !old.may_lose(&self.lost) {
             Some("so many sites are declared lost that the rest could not know what they do: a majority of all must be left, or all slaves and a core".into())
         } else if let Some(site) = strange {
-            Some(format!("site {site} stands in quorums and is no member"))
+            Some(Reason::from("site ").then(site).then(" stands in quorums and is no member"))
         } else if let Some(site) = dead {
-            Some(format!("site {site} is declared lost and cannot be a member"))
+            Some(Reason::from("site ").then(*site).then(" is declared lost and cannot be a member"))
         } else {
-            unknown.map(|site| format!("site {site} is declared lost and was no member"))
+            unknown.map(|site| Reason::from("site ").then(*site).then(" is declared lost and was no member"))
         }
     }
 }
@@ -192,7 +193,7 @@ pub struct Configuration {
     /// What brought it about.
     pub cause: Cause,
     /// For people: why it came.
-    pub why: String,
+    pub why: Reason,
 }
 
 impl Configuration {
@@ -349,7 +350,7 @@ mod tests {
         let error = |change: &dyn Fn(&mut Goal)| {
             let mut goal = goal.clone();
             change(&mut goal);
-            goal.validation_error(&old).expect("something is wrong")
+            goal.validation_error(&old).expect("something is wrong").to_string()
         };
         assert!(error(&|goal| goal.quorums = Quorums::WriteAll { sites: vec![] }).contains("at least one core"));
         assert!(error(&|goal| goal.members.retain(|member| *member != site(4))).contains("r4.0 stands in quorums"));

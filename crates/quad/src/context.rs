@@ -15,6 +15,7 @@ use super::records::put_clock_bound;
 use super::request::Answer;
 use derive_more::{Deref, DerefMut};
 use rhumb_commit::clock_lease::ClockLease;
+use rhumb_commit::reason::Reason;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{Load, RequestId};
 use rhumb_core::{Batch, Effects, Jobs, Rules, SiteId, Table, Time, Timestamp, TxnId};
@@ -221,12 +222,26 @@ impl Shared {
         self.configuration.bases.contains_key(&self.me)
     }
 
+    /// True if `promised` are enough for the consensus on what follows this epoch, since `lost` are lost.
+    pub(super) fn is_quorate(&self, promised: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
+        self.configuration.is_quorate(promised, lost) || self.rest_goes_on(promised, lost)
+    }
+
+    /// True if the next configuration may be based on what `sealed` say, since `lost` are lost.
+    pub(super) fn may_be_left(&self, sealed: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
+        self.configuration.may_be_left(sealed, lost) || self.rest_goes_on(sealed, lost)
+    }
+
+    /// What is planted in place of the bound on losses: true if `rest` are all but `lost`.
+    fn rest_goes_on(&self, rest: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> bool {
+        let is_accounted_for = |site: &SiteId| rest.contains(site) || lost.contains(site);
+        self.rules.breaks(Planted::LossUnbounded) && self.configuration.bases.keys().all(is_accounted_for)
+    }
+
     /// Why a site that takes no part serves nobody.
     pub(super) fn not_a_member(&self) -> TxnError {
-        TxnError::Unavailable(format!(
-            "site {} takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)",
-            self.me
-        ))
+        let advice = " takes no part in the quorums; connect to another site, or have it join (rhumb quorum join)";
+        TxnError::Unavailable(Reason::from("site ").then(self.me).then(advice))
     }
 
     /// The sites heard of lately, members or not.

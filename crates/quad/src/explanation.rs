@@ -3,6 +3,7 @@
 
 use super::configuration::{Cause, Cores, Epoch};
 use super::manager::Plan;
+use rhumb_commit::reason::Reason;
 use rhumb_core::{SiteId, Table, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,7 +20,7 @@ pub struct Explanation {
     /// What brought the configuration about.
     pub cause: Cause,
     /// The same for people.
-    pub why: String,
+    pub why: Reason,
     /// The epoch is sealed here: the configuration is being changed.
     pub sealed: bool,
     /// All members, this site, and those who ask to join.

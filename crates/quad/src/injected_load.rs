@@ -78,7 +78,7 @@ impl LoadInjector {
     pub(super) fn on_inject_load(&mut self, id: RequestId, InjectedLoad { percent, span }: InjectedLoad, cx: &mut Context<'_>) {
         if percent > INJECTED_LOAD_MAX_PERCENT {
             let error = format!("a load of {percent} % was asked for; a site can be loaded with 0 to {INJECTED_LOAD_MAX_PERCENT} %");
-            return cx.refuse(id, TxnError::Invalid(error));
+            return cx.refuse(id, TxnError::Invalid(error.into()));
         }
         self.percent = percent;
         let (tick, ticks) = (cx.config.tick.as_micros().max(1), cx.ticks);

@@ -16,11 +16,12 @@ use super::configuration::{Cause, Configuration, Cores, Goal};
 use super::manager::Situation;
 use super::quorums::CORES_MAX;
 use super::request::Leave;
+use rhumb_commit::reason::Reason;
 use rhumb_core::SiteId;
 use std::collections::BTreeSet;
 
 /// The change that takes those sites out, which `me` is asked for.
-pub(super) fn without(leave: Leave, me: SiteId, situation: Option<Situation<'_>>, old: &Configuration) -> Result<Goal, String> {
+pub(super) fn without(leave: Leave, me: SiteId, situation: Option<Situation<'_>>, old: &Configuration) -> Result<Goal, Reason> {
     let Leave { sites, lost } = leave;
     if sites.is_empty() {
         return Err("no site is named that is to leave".into());
@@ -30,29 +31,29 @@ pub(super) fn without(leave: Leave, me: SiteId, situation: Option<Situation<'_>>
     }
     let all = old.members();
     if let Some(site) = sites.difference(&all).next() {
-        return Err(format!("site {site} takes no part in the quorums already"));
+        return Err(Reason::from("site ").then(*site).then(" takes no part in the quorums already"));
     }
     let members: BTreeSet<SiteId> = all.difference(&sites).copied().collect();
     let cores = match old.cores.validation_error(members.len()) {
         None => old.cores,
         Some(_) if lost => Cores::Fixed(members.len().min(CORES_MAX)),
-        Some(error) => return Err(format!("{error}; set cores first")),
+        Some(error) => return Err(format!("{error}; set cores first").into()),
     };
     let situation = situation.ok_or("quorums do not follow what is measured here")?;
     let best = situation.best(&members, cores).ok_or("nobody else is a member")?;
-    let names: Vec<String> = sites.iter().map(SiteId::to_string).collect();
-    let said = match (lost, names.len()) {
+    let said = match (lost, sites.len()) {
         (true, 1) => "is lost",
         (true, _) => "are lost",
         (false, 1) => "leaves",
         (false, _) => "leave",
     };
+    let why = Reason::list(&sites).then(format!(" {said}, an operator says"));
     Ok(Goal {
         quorums: best.quorums,
         members,
         lost: if lost { sites } else { BTreeSet::new() },
         cores: (cores != old.cores).then_some(cores),
         cause: Cause::Operator,
-        why: format!("{} {said}, an operator says", names.join(", ")),
+        why,
     })
 }

@@ -62,13 +62,18 @@
 //!
 //! | section | rule | code |
 //! |---|---|---|
+//! | II-A, III-A | a core reads a majority of the cores and writes all; a slave, a majority | `quorums/system.rs`: `read`, `write` |
 //! | II-B | a read asks a whole quorum, the newest version counts | `gateway/reads.rs`: `on_rows` |
 //! | II-B | locks, then both rounds at the write quorum | `gateway/commit.rs`, `replica.rs` |
 //! | III-A | the strongest sites are cores | `quorums/policy.rs`: `cores_and_slaves` |
-//! | III-B | loads are collected each period, and a change must be worth it | `monitor.rs`; `manager.rs`: `weigh` |
+//! | III-A, (4) to (7) | slaves are assigned | `quorums/assignment.rs`: `assign`, `penalty` |
+//! | III-B, (8) | loads are forecast | `quorums/forecast.rs`: `observe` |
+//! | III-B | loads are collected each period, and a change must be worth it | `manager.rs`: `plan`; `quorums/gain.rs`: `weigh`, `mean_score` |
 //! | III-B | a site that joins is a slave for a period | `quorums/scores.rs`: `strongest` |
+//! | IV | a silent core is replaced | `peers.rs`: `answered_since`; `manager.rs`: `plan` |
 //! | IV | transactions wait or fail while quorums change | `gateway/mod.rs`: `waits`, `interrupt` |
 //! | IV | two-phase commit of the quorums | Paxos here: `mover.rs`, `acceptor.rs` |
+//! | IV | each site keeps difference objects | `records.rs`: `put_versions`; `replica.rs`: `on_settled` |
 //! | IV | a promoted slave reconciles | `reconcile.rs`: `on_compared`, `on_copies` |
 //!
 //! Of the paper, II-A and III-A are in `quorums/`, II-B in `gateway/` and `replica.rs`, III-B in `monitor.rs` and `manager.rs`, IV in

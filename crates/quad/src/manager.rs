@@ -16,6 +16,7 @@ use super::configuration::{Cause, Configuration, Cores, Goal};
 use super::message::Measured;
 use super::quorums::{Demand, Estimate, Kappa, Measures, Quorums, Scoring, Settings, Verdict};
 use super::quorums::{asked_more_and_less, kappa_between, mean_score, reconciliation_cost, weigh};
+use rhumb_commit::reason::Reason;
 use rhumb_core::SiteId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +50,7 @@ pub struct Plan {
     /// The change that is due; none: all stays as it is.
     pub goal: Option<Goal>,
     /// For people: why it is due, or why nothing is.
-    pub why: String,
+    pub why: Reason,
     /// The quorums that the measures ask for.
     pub best: Quorums,
     /// The score of each site, by what is expected.
@@ -112,32 +113,28 @@ impl Situation<'_> {
         let gone: Vec<SiteId> = old.quorums.cores().iter().copied().filter(|core| failed.contains(core)).collect();
         let is_due = || {
             if !newcomers.is_empty() {
-                return Ok((Cause::Join, format!("{} joins", listed(newcomers.iter()))));
+                return Ok((Cause::Join, Reason::list(&newcomers).then(" joins")));
             }
             if best == old.quorums {
                 return Err("the quorums are those that the measures ask for".into());
             }
             if !gone.is_empty() && settings.policy.replaces_failed() {
                 let is_better = !best.cores().iter().any(|core| failed.contains(core));
-                let silent = format!("{} is silent to some or all", listed(gone.iter()));
-                return if is_better {
-                    Ok((Cause::Silence, silent))
-                } else {
-                    Err(format!("{silent}, and no site is up to take its place"))
-                };
+                let silent = Reason::list(&gone).then(" is silent to some or all");
+                return if is_better { Ok((Cause::Silence, silent)) } else { Err(silent.then(", and no site is up to take its place")) };
             }
             if comparison == Scores::Awaited || !settings.policy.is_adaptive() {
                 return Err("scores are not compared now".into());
             }
             let (wanted, there) = (best.cores().len(), old.quorums.cores().len());
             if wanted > there {
-                return Ok((Cause::Cores, format!("{wanted} cores are to be there, and {there} are")));
+                return Ok((Cause::Cores, format!("{wanted} cores are to be there, and {there} are").into()));
             }
             let said = format!("the mean score rises by {:.3}, at a cost of {:.3}", verdict.gain, verdict.cost);
             if verdict.is_worth_it() && verdict.gain > gain_min {
-                Ok((Cause::Gain, said))
+                Ok((Cause::Gain, said.into()))
             } else {
-                Err(format!("{said}; a change must gain more than it costs, and more than {gain_min:.3}"))
+                Err(format!("{said}; a change must gain more than it costs, and more than {gain_min:.3}").into())
             }
         };
         let (goal, why) = match is_due() {
@@ -152,7 +149,7 @@ impl Situation<'_> {
 
     /// The change to so many cores, by the same measures.
     fn plan_cores(&self, cores: Cores) -> Option<Goal> {
-        let (members, lost, why) = (self.old.members(), BTreeSet::new(), format!("cores = {cores} was asked for"));
+        let (members, lost, why) = (self.old.members(), BTreeSet::new(), format!("cores = {cores} was asked for").into());
         let quorums = self.best(&members, cores)?.quorums;
         Some(Goal { quorums, members, lost, cores: Some(cores), cause: Cause::Cores, why })
     }
@@ -187,9 +184,9 @@ pub(super) struct Best {
 }
 
 /// The change to so many cores that an operator asks for; none if there are to be so many already.
-pub(super) fn with_cores(cores: Cores, situation: Option<Situation<'_>>, old: &Configuration) -> Result<Option<Goal>, String> {
+pub(super) fn with_cores(cores: Cores, situation: Option<Situation<'_>>, old: &Configuration) -> Result<Option<Goal>, Reason> {
     if let Some(error) = cores.validation_error(old.bases.len()) {
-        return Err(error);
+        return Err(error.into());
     }
     if cores == old.cores {
         return Ok(None);
@@ -201,10 +198,6 @@ pub(super) fn with_cores(cores: Cores, situation: Option<Situation<'_>>, old: &C
 /// How busy a site will be; none if that is not known, or it is not up.
 fn busy(known: &BTreeMap<SiteId, Known>, failed: &BTreeSet<SiteId>, adaptation: &Adaptation, site: &SiteId) -> Option<Estimate> {
     known.get(site).filter(|_| !failed.contains(site)).and_then(|known| known.busy(adaptation.settings.score.scoring))
-}
-
-fn listed<'a>(sites: impl Iterator<Item = &'a SiteId>) -> String {
-    sites.map(|site| site.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// What it costs to have each site take over what it lacks, should it be promoted: its share of all rows.
@@ -334,7 +327,7 @@ mod tests {
         let not_yet = planned(1);
         assert_eq!(not_yet.goal, None);
         assert!(not_yet.verdict.gain > not_yet.gain_min && not_yet.verdict.gain < not_yet.verdict.cost, "{not_yet:?}");
-        assert!(not_yet.why.contains("must gain more than it costs"), "{}", not_yet.why);
+        assert!(not_yet.why.to_string().contains("must gain more than it costs"), "{}", not_yet.why);
         assert!(planned(20).goal.is_some(), "what has lasted for long is expected to last again");
     }
 
@@ -342,7 +335,7 @@ mod tests {
     fn a_silent_core_is_replaced_and_a_silent_slave_is_not() {
         let old = first(&[0.1, 0.1, 0.5, 0.9]);
         let goal = planned(&old, &[0.1, 0.1, 0.5, 0.9], &[1, 2, 3]).expect("a core is silent");
-        assert_eq!((goal.quorums.cores(), &goal.why[..]), (&[site(1), site(2)][..], "r0.0 is silent to some or all"));
+        assert_eq!((goal.quorums.cores(), goal.why.to_string().as_str()), (&[site(1), site(2)][..], "r0.0 is silent to some or all"));
         assert_eq!(goal.members, set(&[0, 1, 2, 3]), "it is a member still");
         assert_eq!(planned(&old, &[0.1, 0.1, 0.5, 0.9], &[0, 1, 2]), None);
     }

@@ -28,7 +28,9 @@ use super::acceptor::Acceptor;
 use super::configuration::{Configuration, Epoch, Goal, carries};
 use super::context::{Context, Shared};
 use super::message::{Note, Report};
+use super::planted::Planted;
 use super::request::Answer;
+use rhumb_commit::reason::Reason;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::RequestId;
 use rhumb_core::ballot::to_propose_again;
@@ -96,15 +98,15 @@ impl Mover {
     fn refusal(&self, goal: &Goal, id: Option<RequestId>, acceptor: &Acceptor, cx: &Shared) -> Option<TxnError> {
         let (old, up) = (&cx.configuration, cx.reachable());
         let unavailable = |why: &str| Some(TxnError::Unavailable(why.into()));
-        if let Some(error) = goal.validation_error(old) {
+        if let Some(error) = goal.validation_error(old).filter(|_| !cx.rules.breaks(Planted::LossUnbounded)) {
             Some(TxnError::Invalid(error))
         } else if self.is_changing(id, acceptor, cx) {
             unavailable("the configuration is being changed already")
         } else if !cx.is_member() {
             Some(cx.not_a_member())
-        } else if !old.may_be_left(&up, &goal.lost) {
+        } else if !cx.may_be_left(&up, &goal.lost) {
             // No attempt is better than one that interrupts all sites in reach and then makes no progress.
-            Some(cannot_leave(old, &up, &goal.lost))
+            Some(TxnError::Unavailable(cannot_leave(old, &up, &goal.lost)))
         } else if !carries(&goal.quorums, &up) {
             unavailable("too few cores of the new configuration are in reach")
         } else {
@@ -175,13 +177,14 @@ impl Mover {
         attempt.reports.insert(from, report);
         let sealed: BTreeSet<SiteId> = attempt.reports.keys().copied().collect();
         // Its own seal is on disk before it proposes anything, so that it does not begin the same ballot again after a crash.
-        if !sealed.contains(&cx.me) || !cx.configuration.is_quorate(&sealed, &attempt.goal.lost) {
+        if !sealed.contains(&cx.me) || !cx.is_quorate(&sealed, &attempt.goal.lost) {
             return;
         }
-        if let Some(configuration) = to_propose_again(attempt.reports.values().filter_map(|report| report.accepted.as_ref())) {
+        let accepted = to_propose_again(attempt.reports.values().filter_map(|report| report.accepted.as_ref()));
+        if let Some(configuration) = accepted.filter(|_| !cx.rules.breaks(Planted::AcceptedIgnored)) {
             let stage = Stage::Accepting { configuration: configuration.clone(), accepted: BTreeSet::new() };
             attempt.enter(stage, cx.ticks);
-        } else if cx.configuration.may_be_left(&sealed, &attempt.goal.lost) {
+        } else if cx.may_be_left(&sealed, &attempt.goal.lost) {
             let anchor = attempt.reports.iter().find(|(_, report)| report.holds >= epoch).map(|(site, _)| *site);
             // Those who hold all are a write quorum, which those who are sealed meet.
             let anchor = anchor.expect("one of the sealed sites holds all that was committed before this epoch");
@@ -225,7 +228,7 @@ impl Mover {
         let Some(attempt) = self.attempt_in(ballot) else { return };
         let Stage::Accepting { configuration, accepted } = &mut attempt.stage else { return };
         accepted.insert(from);
-        if !cx.configuration.is_quorate(accepted, &attempt.goal.lost) {
+        if !cx.is_quorate(accepted, &attempt.goal.lost) && !cx.rules.breaks(Planted::MinorityDecides) {
             return;
         }
         let everybody: BTreeSet<SiteId> = cx.configuration.members().union(&configuration.members()).copied().collect();
@@ -248,18 +251,18 @@ impl Mover {
         }
         let sealed: BTreeSet<SiteId> = attempt.reports.keys().copied().collect();
         let why = match attempt.stage {
-            Stage::Sealing => cannot_leave(&cx.configuration, &sealed, &attempt.goal.lost).to_string(),
+            Stage::Sealing => cannot_leave(&cx.configuration, &sealed, &attempt.goal.lost),
             Stage::Reconciling { .. } => "the cores of the new configuration were not reconciled in time".into(),
             Stage::Accepting { .. } => "the new configuration was not accepted in time".into(),
         };
-        self.give_up(&why, cx);
+        self.give_up(why, cx);
     }
 
     /// Ends the attempt. What it sealed stays sealed, until somebody takes over.
-    fn give_up(&mut self, why: &str, cx: &mut Context<'_>) {
+    fn give_up(&mut self, why: impl Into<Reason>, cx: &mut Context<'_>) {
         cx.fx.count("quad.given_up");
         if let Some(id) = self.attempt.take().and_then(|attempt| attempt.id) {
-            cx.refuse(id, TxnError::Unavailable(format!("{why}; the change may yet come about")));
+            cx.refuse(id, TxnError::Unavailable(why.into().then("; the change may yet come about")));
         }
     }
 
@@ -275,11 +278,10 @@ impl Mover {
 }
 
 /// Why the epoch cannot end by what `sealed` say.
-fn cannot_leave(old: &Configuration, sealed: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> TxnError {
-    let missing = old.members().into_iter().filter(|site| !sealed.contains(site) && !lost.contains(site));
-    let missing: Vec<String> = missing.map(|site| site.to_string()).collect();
-    let missing = if missing.is_empty() { "a core that is not lost".into() } else { missing.join(", ") };
-    TxnError::Unavailable(format!("the quorums cannot be changed without more of their sites; missing: {missing}"))
+fn cannot_leave(old: &Configuration, sealed: &BTreeSet<SiteId>, lost: &BTreeSet<SiteId>) -> Reason {
+    let missing: Vec<SiteId> = old.members().into_iter().filter(|site| !sealed.contains(site) && !lost.contains(site)).collect();
+    let missing = if missing.is_empty() { "a core that is not lost".into() } else { Reason::list(&missing) };
+    Reason::from("the quorums cannot be changed without more of their sites; missing: ").then(missing)
 }
 
 /// The configuration that brings `goal` about, now that `done` hold all that those who reported do.

@@ -1,5 +1,7 @@
 //! Who is up, as far as this site knows, and who has been sent what was decided.
 //!
+//! Source: section IV, of failures that are detected.
+//!
 //! A site is up that has answered a ping lately: it is heard, and has heard what it was asked. Whoever is merely heard is asked.
 
 use super::config::TOLD_AGAIN_TICKS;

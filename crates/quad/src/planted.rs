@@ -29,13 +29,21 @@ pub enum Planted {
     PassedOverClaimed,
     /// A copy counts that is older than what its source has listed.
     OldCopiesTaken,
+    /// An acceptor accepts in a ballot below the one that it has promised.
+    PromiseForgotten,
+    /// A mover proposes what it likes, whatever was accepted before.
+    AcceptedIgnored,
+    /// A configuration counts as decided once one site has accepted it.
+    MinorityDecides,
+    /// Any number of sites may be declared lost, and the rest goes on.
+    LossUnbounded,
     /// Each lock that a transaction asks for is compared with all that it has.
     LocksWalked,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 14] = [
+    pub const ALL: [Planted; 18] = [
         Planted::AnsweredAfterFirstRound,
         Planted::FirstForNewest,
         Planted::SessionsIgnored,
@@ -49,6 +57,10 @@ impl Planted {
         Planted::ShownUnsettled,
         Planted::PassedOverClaimed,
         Planted::OldCopiesTaken,
+        Planted::PromiseForgotten,
+        Planted::AcceptedIgnored,
+        Planted::MinorityDecides,
+        Planted::LossUnbounded,
         Planted::LocksWalked,
     ];
 }

@@ -119,7 +119,7 @@ pub fn read_difference(record: &[u8]) -> Option<(Epoch, Key)> {
     Some((Epoch(u64::from_be_bytes(*epoch)), Key::new(key.to_vec())))
 }
 
-/// Adds the versions that a transaction wrote in `epoch`, and that it did.
+/// Adds the versions that a transaction wrote in `epoch`, and the difference objects that say so (section IV).
 pub fn put_versions(batch: &mut Batch, epoch: Epoch, at: Timestamp, writes: Vec<(Key, Option<Value>)>) {
     for (key, value) in writes {
         batch.put_record(DIFFERENCES, difference_key(epoch, &key), Vec::new());

@@ -19,6 +19,7 @@ use super::context::{Context, Job, Shared};
 use super::message::{Note, Promise, Query, Rows, TRANSACTION, fitting};
 use super::planted::Planted;
 use super::records::{CommitRecord, PREPARED, PreparedRecord, put_versions, txn_key};
+use rhumb_commit::reason::Reason;
 use rhumb_commit::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
 use rhumb_core::actor::{Load, Loaded};
 use rhumb_core::record::encode;
@@ -395,7 +396,7 @@ impl Replica {
         let patience = cx.config.orphaned_ticks + up.iter().take_while(|site| **site < cx.me).count() as u64;
         let is_orphan = |(txn, prepared): &(&TxnId, &Prepared)| !up.contains(&txn.gateway) && is_late(prepared, patience);
         let gateway = self.prepared.iter().find(is_orphan)?.0.gateway;
-        let why = format!("{gateway} is silent, and transactions that it had prepared keep their locks");
+        let why = Reason::from(gateway).then(" is silent, and transactions that it had prepared keep their locks");
         let (quorums, members) = (cx.configuration.quorums.clone(), cx.configuration.members());
         Some(Goal { quorums, members, lost: BTreeSet::new(), cores: None, cause: Cause::Orphans, why })
     }

@@ -55,7 +55,7 @@ fn all_cores_but_one_may_be_lost_as_long_as_all_slaves_are_there() {
 #[test]
 fn a_goal_that_nobody_could_serve_is_refused_by_name() {
     let old = configuration(3, 5);
-    let flaw = |cores: &[usize], orders: &[(usize, &[usize])]| {
+    let error = |cores: &[usize], orders: &[(usize, &[usize])]| {
         let cores: Vec<SiteId> = cores.iter().copied().map(site).collect();
         let order = |order: &[usize]| order.iter().copied().map(site).collect();
         let preference: BTreeMap<SiteId, Vec<SiteId>> = orders.iter().map(|(at, of)| (site(*at), order(of))).collect();
@@ -63,20 +63,26 @@ fn a_goal_that_nobody_could_serve_is_refused_by_name() {
     };
     let own: [(usize, &[usize]); 3] = [(0, &[0, 1]), (1, &[1, 2, 0]), (2, &[2, 1])];
     let with = |at: usize, order: &'static [usize]| [&own[..], &[(at, order)]].concat();
-    assert_eq!(flaw(&[0, 1, 2], &with(3, &[1, 2])), None);
-    assert_eq!(flaw(&[0, 1, 1], &own).expect("twice"), "a site stands among the cores twice");
-    assert_eq!(flaw(&[0, 1, 2], &own[..2]).expect("no order"), "core r2.0 has no order in which it asks the cores");
-    assert_eq!(flaw(&[0, 1, 2], &with(3, &[1, 4])).expect("a slave"), "site r3.0 asks r4.0, which is no core");
-    assert_eq!(flaw(&[0, 1, 2], &with(3, &[1, 1])).expect("twice"), "site r3.0 asks a core twice");
-    assert_eq!(flaw(&[0, 1, 2], &with(3, &[1])).expect("too few"), "site r3.0 asks 1 of 3 cores, which is no majority");
+    assert_eq!(error(&[0, 1, 2], &with(3, &[1, 2])), None);
+    assert_eq!(error(&[0, 1, 1], &own).expect("twice").to_string(), "a site stands among the cores twice");
+    assert_eq!(error(&[0, 1, 2], &own[..2]).expect("no order").to_string(), "core r2.0 has no order in which it asks the cores");
+    assert_eq!(error(&[0, 1, 2], &with(3, &[1, 4])).expect("a slave").to_string(), "site r3.0 asks r4.0, which is no core");
+    assert_eq!(error(&[0, 1, 2], &with(3, &[1, 1])).expect("twice").to_string(), "site r3.0 asks a core twice");
+    assert_eq!(error(&[0, 1, 2], &with(3, &[1])).expect("too few").to_string(), "site r3.0 asks 1 of 3 cores, which is no majority");
     let cores = |count: usize| configuration(count, count).quorums;
-    assert_eq!(Goal::of(cores(12), "").validation_error(&old).expect("too many"), "12 cores are more than a configuration may have: 11");
+    assert_eq!(
+        Goal::of(cores(12), "").validation_error(&old).expect("too many").to_string(),
+        "12 cores are more than a configuration may have: 11"
+    );
     let many = configuration(1, 65).quorums;
-    assert_eq!(Goal::of(many, "").validation_error(&old).expect("too many"), "65 sites are more than a configuration may have: 64");
+    assert_eq!(
+        Goal::of(many, "").validation_error(&old).expect("too many").to_string(),
+        "65 sites are more than a configuration may have: 64"
+    );
     let twice = Quorums::WriteAll { sites: vec![site(0), site(0)] };
-    assert_eq!(Goal::of(twice, "").validation_error(&old).expect("twice"), "a site stands among the cores twice");
+    assert_eq!(Goal::of(twice, "").validation_error(&old).expect("twice").to_string(), "a site stands among the cores twice");
     let most = Goal { lost: BTreeSet::from([0, 1, 3].map(site)), members: BTreeSet::from([2, 4].map(site)), ..Goal::of(cores(1), "") };
-    assert!(most.validation_error(&old).expect("three of five").starts_with("so many sites are declared lost"));
+    assert!(most.validation_error(&old).expect("three of five").to_string().starts_with("so many sites are declared lost"));
 }
 
 fn new_site(me: SiteId) -> Site {

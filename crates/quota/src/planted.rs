@@ -16,6 +16,8 @@ pub enum Planted {
     ForgottenRequestId,
     /// A leader counts once all have sent `Standing`, without asking whether they stood still since.
     CountUnconfirmed,
+    /// A leader takes what a site said last, and any confirmation for one of that.
+    CountMixed,
     /// A site lets itself be counted in the midst of a redistribution.
     CountInFlight,
     /// What a lost site had is left to be given out, instead of held.
@@ -26,13 +28,14 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Planted; 9] = [
+    pub const ALL: [Planted; 10] = [
         Planted::AsPrinted,
         Planted::UnfreezeOnTimeout,
         Planted::SlotReplay,
         Planted::AbortAfterAccept,
         Planted::ForgottenRequestId,
         Planted::CountUnconfirmed,
+        Planted::CountMixed,
         Planted::CountInFlight,
         Planted::LostShareLeft,
         Planted::LostListDead,

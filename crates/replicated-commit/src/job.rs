@@ -1,6 +1,6 @@
 //! What a site waits for: its timers, its disk.
 
-use super::message::{Attempt, CopyPage, How, Query, ReadId};
+use super::message::{Attempt, CopyId, CopyPage, How, Query, ReadId};
 use super::records::LogRecord;
 use rhumb_core::actor::Collect;
 use rhumb_core::{Key, SiteId, Time, Timestamp, TxnId};
@@ -37,7 +37,7 @@ pub(super) enum Job {
     /// Rows of log records for a peer.
     FetchRows { to: SiteId, records: Vec<(u64, LogRecord)> },
     /// Rows for a peer that copies all.
-    CopyRows { to: SiteId, from: Key, epoch: u64, collected: Timestamp },
+    CopyRows { to: SiteId, copy: CopyId, from: Key, epoch: u64, collected: Timestamp },
     /// The rows that are here already where these were copied.
     CopiedRows(CopyPage),
     /// The bound of the clock is on disk.

@@ -61,16 +61,17 @@
 //! | section | rule | code |
 //! |---|---|---|
 //! | 3.2 | a client buffers its writes | `rhumb_commit::buffer` |
-//! | 3.2.1 | a read asks all, waits for a majority, takes the newest | `gateway/reads.rs`: `request_rows`, `on_rows`, `merge_keys` |
+//! | 3.2.1 | a read asks all, waits for a majority, takes the newest | `gateway/reads.rs`: `request_rows`, `on_rows`; `gateway/merge.rs`: `merge_keys` |
 //! | 3.2.1 | a read takes a shared lock or is denied | `cohort/reads.rs`: `read_locked` |
 //! | 3.2.1 | an exclusive lock takes shared ones over | `rhumb_commit::locks`: `take_over` |
 //! | 3.2.2, lines 1 and 2 | the client appoints coordinators and asks them | `gateway/commit.rs`: `attempt`, `send_accepts` |
 //! | 3.2.2, lines 3, 4 and 6 | a coordinator asks its cohorts and waits for all | `coordinator/mod.rs`: `have_prepared`, `on_prepared` |
-//! | 3.2.2, line 5 | a cohort checks, locks and logs | `cohort/mod.rs`: `check_locks`, `take_locks`, `promise` |
+//! | 3.2.2, line 5 | a cohort checks, locks and logs | `cohort/mod.rs`: `check_locks`, `take_locks`; `cohort/prepare.rs`: `check_rows`, `promise` |
+//! | 3.2.2 | a datacenter that cannot prepare does not accept | `coordinator/mod.rs`: `on_cannot_prepare` |
 //! | 3.2.2 | a prepared cohort releases its shared locks | it keeps them: decision 0002 |
 //! | 3.2.2, line 8 | coordinators inform each other and the client | the gateway alone: decision 0001; `coordinator/mod.rs`: `vote` |
 //! | 3.2.2 | a majority commits | `rhumb_commit::votes`: `outcome_at_gateway` |
-//! | 3.2.2, lines 9 to 12 | cohorts apply, log and release | `coordinator/mod.rs`: `distribute`; `cohort/mod.rs`: `apply` |
+//! | 3.2.2, lines 9 to 12 | cohorts apply, log and release | `coordinator/mod.rs`: `distribute`; `cohort/prepare.rs`: `apply`; `cohort/mod.rs`: `remove_entry` |
 //! | 3.3 | a denied read asks again | `gateway/reads.rs`: `on_denied` |
 //! | 3.3 | an optimistic read takes one answer | `gateway/reads.rs`: `start_read` |
 

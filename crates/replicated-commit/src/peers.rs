@@ -1,6 +1,7 @@
 //! Which sites are alive, how far away, and since when their transactions run: learnt from pings and from every other
 //! message. A hint only: it decides whom to ask first and when to fail fast, never what is true.
 
+use crate::message::HandoffId;
 use rhumb_core::{RegionId, SiteId, Span, Time, Timestamp, Topology};
 use std::collections::BTreeMap;
 
@@ -135,9 +136,11 @@ impl Peers {
         self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.oldest)
     }
 
-    /// When the oldest commit that gateway `site` may still await the end of was handed over.
-    pub fn handing(&self, site: SiteId) -> Timestamp {
-        self.peers.get(&site).map_or(Timestamp::ZERO, |peer| peer.handing)
+    /// The first name, in their order, of a commit that gateway `site` may still await the end of. All names of earlier incarnations lie below it,
+    /// whatever their clocks showed: those may have run ahead of the clock of the present one.
+    pub fn handing(&self, site: SiteId) -> HandoffId {
+        let (incarnation, made) = self.peers.get(&site).map_or_else(Default::default, |peer| (peer.incarnation, peer.handing));
+        HandoffId { gateway: site, incarnation, made }
     }
 
     /// The regions in which the sites of all `shards` are alive.
@@ -170,5 +173,20 @@ mod tests {
         assert_eq!(hear(closed(7, 2, 60)), 40, "a ping that was overtaken");
         assert_eq!(hear(closed(9, 1, 30)), 30, "the next incarnation counts anew");
         assert_eq!(hear(closed(7, 4, 70)), 30);
+    }
+
+    #[test]
+    fn what_an_earlier_incarnation_handed_over_is_awaited_no_more_whatever_its_clock_showed() {
+        let mut peers = Peers::default();
+        peers.heard(PEER, Time::ZERO);
+        let at = Timestamp::from_bits;
+        let name = |incarnation, made| HandoffId { gateway: PEER, incarnation: at(incarnation), made: at(made) };
+        peers.running_since(PEER, at(10), at(50), at(10));
+        assert!(name(10, 49) < peers.handing(PEER) && name(10, 50) >= peers.handing(PEER));
+        assert!(name(20, 30) >= peers.handing(PEER), "of an incarnation that has not pinged yet");
+        peers.running_since(PEER, at(20), at(30), at(20));
+        peers.running_since(PEER, at(10), at(60), at(10));
+        assert!(name(10, 70) < peers.handing(PEER), "its clock was ahead");
+        assert!(name(20, 29) < peers.handing(PEER) && name(20, 30) >= peers.handing(PEER));
     }
 }

@@ -29,8 +29,12 @@ pub enum Planted {
     SnapshotDoesNotWait,
     /// A commit that another gateway hands over is run each time that it arrives, in every incarnation.
     HandoffTakenAgain,
+    /// What a gateway handed over in an earlier incarnation counts as awaited if it was made after the oldest that the present one awaits.
+    EarlierHandoffTaken,
     /// A region says that it has stopped at once, and not what it is in doubt about.
     StopsInDoubt,
+    /// A page of an earlier copy of all rows is taken for one of the present copy.
+    EarlierCopyTaken,
     /// What others are in doubt about is not kept over a restart.
     DoubtsNotDurable,
     /// The vote of a lost region counts as a refusal.
@@ -41,10 +45,18 @@ pub enum Planted {
     LateWordCounts,
     /// A region that has promised a round believes a claim that the attempt aborted.
     BoundBelieves,
+    /// What a region has promised and accepted in rounds is gone after a restart.
+    PromiseNotDurable,
+    /// The leader of a round takes what survivors have accepted for nothing, and counts votes.
+    AcceptedIgnored,
     /// Two attempts in each other's way both commit by assumption.
     RivalsBothCommit,
     /// Nobody looks whether what is committed by assumption had read the newest versions.
     StaleUnseen,
+    /// A vote takes what is missing for what is yet to come, also where deletions have been collected.
+    DeletionsForgotten,
+    /// A read does not look whether its versions were collected while they were loaded.
+    CollectedUnseen,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
     /// Readers of a commit need not reach beyond its timestamp.
@@ -57,7 +69,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 23] = [
+    pub const ALL: [Planted; 29] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -69,14 +81,20 @@ impl Planted {
         Planted::TimestampTooLowSkipped,
         Planted::SnapshotDoesNotWait,
         Planted::HandoffTakenAgain,
+        Planted::EarlierHandoffTaken,
         Planted::StopsInDoubt,
+        Planted::EarlierCopyTaken,
         Planted::DoubtsNotDurable,
         Planted::LostRefuses,
         Planted::MajorityOfSurvivors,
         Planted::LateWordCounts,
         Planted::BoundBelieves,
+        Planted::PromiseNotDurable,
+        Planted::AcceptedIgnored,
         Planted::RivalsBothCommit,
         Planted::StaleUnseen,
+        Planted::DeletionsForgotten,
+        Planted::CollectedUnseen,
         Planted::VotesUnsettled,
         Planted::FloorsIgnored,
         Planted::LocksWalked,

@@ -7,7 +7,7 @@ use super::config::Config;
 use super::context::{Context, Local, Shared};
 use super::coordinator::Coordinator;
 use super::gateway::Gateway;
-use super::message::{Answer, Attempt, Meta, Part, ReadCheck};
+use super::message::{Answer, Attempt, Meta, Part, ReadCheck, Seen};
 use super::mover::Mover;
 use super::records::{CARRIED, LOG, NUMBERS, PLACEMENT, PREPARED, VOTES};
 use super::roles::Roles;
@@ -133,7 +133,10 @@ pub(crate) fn ms(at: u64) -> Timestamp {
 /// A part that has read `read` at a version, and writes `written`.
 pub(crate) fn part(read: Option<(&str, Timestamp)>, written: &str) -> Part {
     Part {
-        reads: read.map(|(key, version)| ReadCheck { key: key.into(), version }).into_iter().collect(),
+        reads: read
+            .map(|(key, version)| ReadCheck { key: key.into(), seen: Seen { version, is_live: version > Timestamp::ZERO } })
+            .into_iter()
+            .collect(),
         ranges: Vec::new(),
         writes: vec![(written.into(), Some("new".into()))],
     }

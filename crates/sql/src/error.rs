@@ -445,7 +445,7 @@ impl From<TxnError> for SqlError {
             TxnError::Invalid(_) => SqlState::ReadOnlySqlTransaction,
             TxnError::OutOfRange(_) => SqlState::InvalidParameterValue,
             TxnError::Unsupported(_) => SqlState::FeatureNotSupported,
-            TxnError::LockTimeout(why) => return SqlError::lock_timeout().with_detail(why.clone()),
+            TxnError::LockTimeout(why) => return SqlError::lock_timeout().with_detail(why.to_string()),
         };
         let hint = match &error {
             TxnError::Conflict(_) => Some("The transaction might succeed if retried."),

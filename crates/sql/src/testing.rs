@@ -317,7 +317,7 @@ impl Transaction for LocalTransaction {
         if self.gateway.lock().stands_still {
             let Some(longest) = self.longest_wait else { return std::future::pending().await };
             tokio::time::sleep(Duration::from_micros(longest.as_micros())).await;
-            return Err(TxnError::LockTimeout(format!("the read was not answered within {longest}")));
+            return Err(TxnError::LockTimeout(format!("the read was not answered within {longest}").into()));
         }
         let shared = self.gateway.lock();
         let committed = shared.live(&range, self.sees_up_to(&shared));
@@ -400,7 +400,7 @@ impl Transaction for LocalTransaction {
         if !matches!(self.mode, ReadMode::Stale(_))
             && let Some(key) = self.changed(&shared)
         {
-            return Err(TxnError::Conflict(format!("another transaction wrote {key}")));
+            return Err(TxnError::Conflict(format!("another transaction wrote {key}").into()));
         }
         if self.mode.is_read_only() {
             return Ok(Committed { at: self.at, trips: self.trips });
@@ -413,7 +413,7 @@ impl Transaction for LocalTransaction {
         let size = |(key, value): (&Key, &Option<Value>)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len());
         let bytes: usize = self.writes.iter().map(size).sum();
         if shared.commit_bytes_max.is_some_and(|most| bytes > most) {
-            return Err(TxnError::TooLarge(format!("the transaction writes {bytes} bytes")));
+            return Err(TxnError::TooLarge(format!("the transaction writes {bytes} bytes").into()));
         }
         let at = shared.tick();
         let mut trips = self.trips;

@@ -44,7 +44,7 @@ pub fn notes() -> Vec<Note> {
     ]);
     let any = every(vec![any::Note::Busy { instance: INSTANCE }]);
     let count = every(vec![
-        count::Note::Standing { number, tokens: SITE_TOKENS, terms: TERMS },
+        count::Note::Standing { number, standing: number, tokens: SITE_TOKENS, terms: TERMS },
         count::Note::Go { number },
         count::Note::Void { number },
     ]);
@@ -85,7 +85,7 @@ pub fn promises() -> Vec<Promise> {
     ]);
     let count = every(vec![
         count::Promise::Stand { number },
-        count::Promise::Stood { number },
+        count::Promise::Stood { number, standing: number },
         count::Promise::Counted { number, tokens: vec![SITE_TOKENS], terms: Some(TERMS) },
     ]);
     let avantan = every(majority.into_iter().map(avantan::Promise::Majority).chain(any.into_iter().map(avantan::Promise::Any)).collect());

@@ -7,8 +7,8 @@ use rhumb_commit::votes::{Decision, Refusal, Vote};
 use rhumb_core::record::encode;
 use rhumb_core::{Key, RegionId, Span, Time};
 use rhumb_replicated_commit::message::{
-    Attempt, CopyPage, Denial, Doubt, Handoff, HandoffId, How, Inquiry, LogEntry, LogHead, LogPage, Meta, Part, Ping, Pulled, Query,
-    RangeCheck, Read, ReadCheck, ReadId, Rows, Stopped, Testified, Voted,
+    Attempt, CopyId, CopyPage, Denial, Doubt, Handoff, HandoffId, How, Inquiry, LogEntry, LogHead, LogPage, Meta, Part, Ping, Pulled,
+    Query, RangeCheck, Read, ReadCheck, ReadId, Rows, Seen, Stopped, Testified, Voted,
 };
 use rhumb_replicated_commit::records::{LogRecord, PlacementRecord, PreparedRecord, VoteRecord};
 use rhumb_replicated_commit::resolution::{Acceptor, Round, Testimony};
@@ -58,7 +58,7 @@ pub fn notes() -> Vec<Note> {
         Note::AskPlacement,
         Note::Settle { lost: lost() },
         Note::AskStopped { placement: placement(), after: Some(attempt) },
-        Note::CopyRows { from: Key::from("a"), epoch },
+        Note::CopyRows { copy: copy(), from: Key::from("a"), epoch },
     ]);
     every(notes)
 }
@@ -110,6 +110,7 @@ pub fn promises() -> Vec<Promise> {
         Promise::Placed { placement: placement() },
         Promise::Stopped(stopped),
         Promise::CopiedRows(CopyPage {
+            copy: copy(),
             from: Key::from("a"),
             rows: vec![row()],
             next: Some(Key::from("b")),
@@ -154,12 +155,16 @@ fn meta() -> Meta {
     }
 }
 
+fn copy() -> CopyId {
+    CopyId { incarnation: timestamp(), began: timestamp().next() }
+}
+
+fn read(key: &str) -> ReadCheck {
+    ReadCheck { key: Key::from(key), seen: Seen { version: timestamp(), is_live: true } }
+}
+
 fn part() -> Part {
-    Part {
-        reads: vec![ReadCheck { key: Key::from("a"), version: timestamp() }],
-        ranges: vec![RangeCheck { range: range(), rows: vec![(Key::from("b"), timestamp())] }],
-        writes: writes(),
-    }
+    Part { reads: vec![read("a")], ranges: vec![RangeCheck { range: range(), rows: vec![read("b")] }], writes: writes() }
 }
 
 fn prepared() -> PreparedRecord {

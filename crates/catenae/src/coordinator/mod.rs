@@ -101,7 +101,7 @@ impl Coordinator {
         }
         if log.holds_clients_back(cx) {
             cx.fx.count("catenae.backlog_full");
-            return Err(TxnError::Unavailable(log.why_too_much_waits(cx)));
+            return Err(TxnError::Unavailable(log.why_too_much_waits(cx).into()));
         }
         Ok(())
     }

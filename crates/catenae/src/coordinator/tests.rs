@@ -20,9 +20,9 @@ fn read(key: usize) -> Transaction {
     Operation::Read { key: format!("k{key}").as_str().into() }.into()
 }
 
-fn unavailable(said: &[Said], id: RequestId) -> Option<&str> {
+fn unavailable(said: &[Said], id: RequestId) -> Option<String> {
     match answer(said, id) {
-        Some(Answer::Failed(TxnError::Unavailable(why))) => Some(why),
+        Some(Answer::Failed(TxnError::Unavailable(why))) => Some(why.to_string()),
         _ => None,
     }
 }
@@ -39,7 +39,7 @@ fn while_a_stream_stands_still_a_bounded_number_of_transactions_waits() {
     site.hear_entry(TALKS, end, (0..BATCH_MAX).map(read).collect());
     let why =
         format!("{BACKLOG_MAX} transactions are agreed on and wait to be run; the epochs of c are known up to e0 only. Try again later");
-    assert_eq!(unavailable(&site.run(2, read(0)), 2), Some(why.as_str()));
+    assert_eq!(unavailable(&site.run(2, read(0)), 2), Some(why));
     // The stream goes on: all is run, and clients are served again.
     site.hear_nothing_of_others(end, &[TALKS]);
     site.end_epoch();

@@ -102,9 +102,9 @@ pub enum Invalid {
 impl From<Invalid> for TxnError {
     fn from(invalid: Invalid) -> TxnError {
         match invalid {
-            Invalid::Empty | Invalid::Cyclic { .. } => TxnError::Invalid(invalid.to_string()),
+            Invalid::Empty | Invalid::Cyclic { .. } => TxnError::Invalid(invalid.to_string().into()),
             Invalid::TooMany(_) | Invalid::TooLarge(_) | Invalid::ScanLimit { .. } | Invalid::TooManyRead(_) => {
-                TxnError::TooLarge(invalid.to_string())
+                TxnError::TooLarge(invalid.to_string().into())
             }
         }
     }

@@ -75,7 +75,7 @@ fn quorums(view: &QuorumView) -> Quorums {
         let stays = |site: &&SiteId| cores.contains(site) == best.cores().contains(site);
         QuorumPlan {
             due: goal.is_some(),
-            why: why.clone(),
+            why: view.told(why),
             cores: best.cores().iter().map(name).collect(),
             promoted: best.cores().iter().filter(|core| !cores.contains(core)).map(name).collect(),
             demoted: cores.iter().filter(|core| !best.cores().contains(core)).map(name).collect(),
@@ -93,7 +93,7 @@ fn quorums(view: &QuorumView) -> Quorums {
         epoch: explanation.epoch.0,
         cores: explanation.cores.to_string(),
         cause: explanation.cause.to_string(),
-        why: explanation.why.clone(),
+        why: view.told(&explanation.why),
         since_us: explanation.tally.since.map(|since| since.as_micros()),
         sealed: explanation.sealed,
         planner: explanation.planner.as_ref().map(name),

@@ -94,7 +94,8 @@ fn of_epochs(vitals: &CatenaeVitals, status: &SiteStatus) -> EpochStatus {
 }
 
 fn of_quorums(quad: Explanation, status: &SiteStatus) -> QuorumStatus {
-    let quad = quorum_view(quad, status).explanation;
+    let view = quorum_view(quad, status);
+    let quad = &view.explanation;
     let own = quad.sites.iter().find(|facts| facts.site == quad.site);
     QuorumStatus {
         epoch: quad.epoch.0,
@@ -103,7 +104,7 @@ fn of_quorums(quad: Explanation, status: &SiteStatus) -> QuorumStatus {
         caught_up: own.is_some_and(|own| own.caught_up),
         sealed: quad.sealed,
         load: own.and_then(|own| own.load),
-        why: quad.why,
+        why: view.told(&quad.why),
     }
 }
 

@@ -157,7 +157,7 @@ pub(crate) async fn ask<A: Serves>(reach: &impl Reach<A>, request: Request<A::As
     match reach.ask(request).await {
         Ok(Answer::Failed(error)) => Err(reach.told(error)),
         Ok(answer) => Ok(answer),
-        Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string())),
+        Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string().into())),
     }
 }
 
@@ -226,7 +226,7 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
         let answer = match self.longest_wait {
             Some(longest) if !matches!(self.mode, ReadMode::Stale(_)) => match select(pin!(asked), pin!(self.reach.sleep(longest))).await {
                 Either::Left((answer, _)) => answer,
-                Either::Right(_) => Err(TxnError::LockTimeout(format!("the read was not answered within {longest}"))),
+                Either::Right(_) => Err(TxnError::LockTimeout(format!("the read was not answered within {longest}").into())),
             },
             _ => asked.await,
         };
@@ -239,7 +239,7 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
         }
         if self.buffer.bytes() > WRITES_BYTES_MAX {
             let message = format!("the transaction writes more than {WRITES_BYTES_MAX} bytes: split it into several");
-            return Err(TxnError::TooLarge(message));
+            return Err(TxnError::TooLarge(message.into()));
         }
         Ok(())
     }
@@ -356,7 +356,7 @@ impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
             Err(Rejected::Stopped) if !read_only => Err(TxnError::Unknown("the site stopped before it could tell".into())),
             Err(rejected) => {
                 self.over = false;
-                Err(TxnError::Unavailable(rejected.to_string()))
+                Err(TxnError::Unavailable(rejected.to_string().into()))
             }
         };
         count::<A>(&self.reach, self.options, outcome.as_ref().copied(), !read_only);

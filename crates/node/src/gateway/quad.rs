@@ -3,14 +3,12 @@
 use super::interactive::{self, Serves, unexpected};
 use crate::gateway::reach::{Here, Reach};
 use crate::runtime::Rejected;
-use crate::status::{Status, named};
+use crate::status::Status;
 use async_trait::async_trait;
 use rhumb_commit::interactive::{Answer, Request};
 use rhumb_commit::transaction::{CommitOptions, Committed, TxnError};
-use rhumb_core::SiteId;
 use rhumb_quad::administration::{Administration, QuorumView};
 use rhumb_quad::{Admin, Cores, Explanation, Site};
-use std::collections::BTreeMap;
 
 /// The gateway of a site.
 pub type Gateway<R = Here<Site>> = interactive::Gateway<Site, R>;
@@ -30,7 +28,7 @@ impl<R: Reach<Site>> Administration for Gateway<R> {
         match interactive::ask(reach, Request::Admin(Admin::Explain)).await? {
             Answer::Admin(explanation) => {
                 let regions = reach.regions().into_iter().map(|region| region.name).collect();
-                Ok(view(*explanation, reach.site_names(), regions))
+                Ok(QuorumView { explanation: *explanation, names: reach.site_names(), regions })
             }
             other => unexpected(&other),
         }
@@ -42,7 +40,7 @@ impl<R: Reach<Site>> Administration for Gateway<R> {
             Ok(Answer::Done) => Ok(()),
             Ok(Answer::Failed(error)) => Err(reach.told(error)),
             Ok(other) => unexpected(&other),
-            Err(Rejected::Busy) => Err(TxnError::Unavailable(Rejected::Busy.to_string())),
+            Err(Rejected::Busy) => Err(TxnError::Unavailable(Rejected::Busy.to_string().into())),
             Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
         }
     }
@@ -52,14 +50,5 @@ impl<R: Reach<Site>> Administration for Gateway<R> {
 pub(crate) fn quorum_view(explanation: Explanation, status: &Status) -> QuorumView {
     let topology = &status.setup().topology;
     let regions = topology.regions().map(|region| topology.name(region).to_owned()).collect();
-    view(explanation, status.names(), regions)
-}
-
-/// What an actor says of its quorums, with the names of sites in its texts.
-fn view(mut explanation: Explanation, names: BTreeMap<SiteId, String>, regions: Vec<String>) -> QuorumView {
-    let texts = [Some(&mut explanation.why), explanation.plan.as_mut().map(|plan| &mut plan.why)];
-    for text in texts.into_iter().flatten() {
-        *text = named(text, &names);
-    }
-    QuorumView { explanation, names, regions }
+    QuorumView { explanation, names: status.names(), regions }
 }

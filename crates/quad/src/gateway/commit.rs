@@ -147,5 +147,5 @@ fn too_large(writes: &[(Key, Option<Value>)]) -> Option<TxnError> {
     } else {
         return None;
     };
-    Some(TxnError::TooLarge(why))
+    Some(TxnError::TooLarge(why.into()))
 }

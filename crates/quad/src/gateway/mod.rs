@@ -144,9 +144,9 @@ fn moved() -> TxnError {
 }
 
 fn no_quorum(of: &str) -> TxnError {
-    TxnError::Unavailable(format!(
-        "so few sites are in reach that no {of} quorum is left; nothing was committed (rhumb.quorums shows who is silent)"
-    ))
+    TxnError::Unavailable(
+        format!("so few sites are in reach that no {of} quorum is left; nothing was committed (rhumb.quorums shows who is silent)").into(),
+    )
 }
 
 impl Gateway {
@@ -205,11 +205,11 @@ impl Gateway {
             }
             Request::Get { keys, .. } if keys.len() > ROWS_MAX => {
                 let why = format!("{} rows are read at once; at most {ROWS_MAX} can be: read them in parts", keys.len());
-                Err(TxnError::TooLarge(why))
+                Err(TxnError::TooLarge(why.into()))
             }
             Request::Get { keys, .. } if keys.iter().map(|key| key.0.len()).sum::<usize>() > READ_KEYS_BYTES_MAX => {
                 let why = format!("the keys of rows read at once have more than {READ_KEYS_BYTES_MAX} bytes: read them in parts");
-                Err(TxnError::TooLarge(why))
+                Err(TxnError::TooLarge(why.into()))
             }
             Request::Get { txn, keys, .. } => return self.read(id, txn, Query::Keys(keys), cx),
             Request::Scan { txn, range, limit, reverse, .. } => {

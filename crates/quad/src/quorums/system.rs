@@ -7,6 +7,7 @@
 //! Source: sections II-A and III-A, "Quorum Construction".
 
 use super::{CORES_MAX, SITES_MAX, grid, majority, tree};
+use rhumb_commit::reason::Reason;
 use rhumb_core::{Rng, SiteId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +101,7 @@ impl Quorums {
     }
 
     /// What is wrong with them, if something is.
-    pub fn validation_error(&self) -> Option<String> {
+    pub fn validation_error(&self) -> Option<Reason> {
         let cores = self.cores();
         let (known, members) = (BTreeSet::from_iter(cores), self.members());
         if cores.is_empty() {
@@ -110,23 +111,26 @@ impl Quorums {
             return Some("a site stands among the cores twice".into());
         }
         if members.len() > SITES_MAX {
-            return Some(format!("{} sites are more than a configuration may have: {SITES_MAX}", members.len()));
+            return Some(format!("{} sites are more than a configuration may have: {SITES_MAX}", members.len()).into());
         }
         let Quorums::Cores { preference, .. } = self else { return None };
         if cores.len() > CORES_MAX {
-            return Some(format!("{} cores are more than a configuration may have: {CORES_MAX}", cores.len()));
+            return Some(format!("{} cores are more than a configuration may have: {CORES_MAX}", cores.len()).into());
         }
         for site in members {
-            let Some(order) = preference.get(&site) else { return Some(format!("core {site} has no order in which it asks the cores")) };
+            let Some(order) = preference.get(&site) else {
+                return Some(Reason::from("core ").then(site).then(" has no order in which it asks the cores"));
+            };
+            let said = |what: Reason| Some(Reason::from("site ").then(site).then(what));
             let asked = BTreeSet::from_iter(order);
             if let Some(other) = order.iter().find(|core| !known.contains(core)) {
-                return Some(format!("site {site} asks {other}, which is no core"));
+                return said(Reason::from(" asks ").then(*other).then(", which is no core"));
             }
             if asked.len() < order.len() {
-                return Some(format!("site {site} asks a core twice"));
+                return said(" asks a core twice".into());
             }
             if order.len() < majority(cores.len()) {
-                return Some(format!("site {site} asks {} of {} cores, which is no majority", order.len(), cores.len()));
+                return said(format!(" asks {} of {} cores, which is no majority", order.len(), cores.len()).into());
             }
         }
         None

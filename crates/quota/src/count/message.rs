@@ -9,8 +9,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Note {
-    /// The sender stands still, with these tokens, as it knows the quota.
-    Standing { number: u64, tokens: SiteTokens, terms: Terms },
+    /// The sender stands still, by the name of `standing`, with these tokens, as it knows the quota.
+    Standing { number: u64, standing: u64, tokens: SiteTokens, terms: Terms },
     /// All stood still at one moment: go on.
     Go { number: u64 },
     /// The count has come to nothing.
@@ -23,8 +23,8 @@ pub enum Note {
 pub enum Promise {
     /// The receiver is to stand still, and to say what it has. After the outcome of a redistribution that its sender has just told.
     Stand { number: u64 },
-    /// The sender has stood still from its `Standing` until now.
-    Stood { number: u64 },
+    /// The sender has stood still from its `Standing` of that name until now.
+    Stood { number: u64, standing: u64 },
     /// So many there were; and all knew the quota so, if they did.
     Counted { number: u64, tokens: Vec<SiteTokens>, terms: Option<Terms> },
 }
@@ -43,7 +43,7 @@ impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Promise::Stand { number } => write!(f, "Stand #{number}"),
-            Promise::Stood { number } => write!(f, "Stood #{number}"),
+            Promise::Stood { number, .. } => write!(f, "Stood #{number}"),
             Promise::Counted { number, tokens, .. } => {
                 let (left, held) = tokens.iter().fold((0, 0), |(left, held), site| (left + site.left, held + site.held));
                 write!(f, "Counted #{number} {left} left, {held} held")

@@ -15,6 +15,9 @@
 //! A site that stands still gives out nothing, takes nothing back and is in no redistribution. So at the moment at which the
 //! leader has heard the last site, no token is on its way, if each says afterwards that it stood still until `Go`.
 //!
+//! A message may be doubled, and its copy late: a site would stand still a second time, at another moment. So each time of standing still has a
+//! name, the leader keeps what a site said first, and what confirms it has the same name.
+//!
 //! A count moves nothing, so it owes nothing to anybody: **any site may end its part at any time**, for any reason, and the count
 //! is void. Nothing of it is on any disk. A redistribution that asks a site for tokens voids the count, a new incarnation of a site has
 //! forgotten it, silence ends it after [`STAND_TICKS`].
@@ -48,6 +51,8 @@ const STAGGER_TICKS: u32 = 3;
 
 /// The site when it takes a step in a count.
 pub struct Here {
+    /// Names what it begins now, a count or a time of standing still: above all names that it, in any incarnation, has given before.
+    pub name: u64,
     /// What it has.
     pub tokens: SiteTokens,
     /// As it knows the quota.
@@ -98,6 +103,8 @@ pub struct Out {
 struct Standing {
     leader: SiteId,
     number: u64,
+    /// Its name, by which the leader knows what is confirmed.
+    name: u64,
     asked_before: u64,
     ticks: u32,
 }
@@ -107,10 +114,19 @@ struct Standing {
 struct Leading {
     number: u64,
     asked_before: u64,
-    tokens: BTreeMap<SiteId, (SiteTokens, Terms)>,
+    /// What each site said first.
+    said: BTreeMap<SiteId, Word>,
     /// Those that have stood still until they were told to go on.
     stood: BTreeSet<SiteId>,
     ticks: u32,
+}
+
+/// What a site said when it stood still.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    standing: u64,
+    tokens: SiteTokens,
+    terms: Terms,
 }
 
 /// One quota's part in counts at one site. Forgotten in a crash.
@@ -154,17 +170,17 @@ impl Count {
         self.standing.is_some() || self.leading.is_some()
     }
 
-    /// Leads a count, unless one is under way or has just been. `number`: above those of earlier incarnations.
-    pub fn lead(&mut self, number: u64, here: Here, out: &mut Out) {
+    /// Leads a count, unless one is under way or has just been.
+    pub fn lead(&mut self, here: Here, out: &mut Out) {
         if !self.is_idle() || !here.idle {
             return;
         }
         let me = self.cluster.me;
-        let asked_before = here.asked_before;
-        self.standing = Some(Standing { leader: me, number, asked_before, ticks: 0 });
+        let Here { name: number, tokens, terms, asked_before, .. } = here;
+        self.standing = Some(Standing { leader: me, number, name: number, asked_before, ticks: 0 });
         out.stands = true;
-        let tokens = BTreeMap::from([(me, (here.tokens, here.terms))]);
-        self.leading = Some(Leading { number, asked_before, tokens, stood: BTreeSet::new(), ticks: 0 });
+        let said = BTreeMap::from([(me, Word { standing: number, tokens, terms })]);
+        self.leading = Some(Leading { number, asked_before, said, stood: BTreeSet::new(), ticks: 0 });
         out.promises.extend(self.cluster.others().map(|site| (site, Promise::Stand { number })));
         self.consider(out);
     }
@@ -172,9 +188,13 @@ impl Count {
     /// Takes a note.
     pub fn on_note(&mut self, from: SiteId, note: Note, out: &mut Out) {
         match note {
-            Note::Standing { number, tokens, terms } => {
+            Note::Standing { number, standing, tokens, terms } => {
                 if let Some(leading) = self.leading.as_mut().filter(|leading| leading.number == number) {
-                    leading.tokens.insert(from, (tokens, terms));
+                    let word = Word { standing, tokens, terms };
+                    if self.rules.breaks(Planted::CountMixed) {
+                        leading.said.insert(from, word);
+                    }
+                    leading.said.entry(from).or_insert(word);
                     self.consider(out);
                 }
             }
@@ -182,9 +202,9 @@ impl Count {
                 if !self.stands_for(from, number) {
                     return out.notes.push((from, Note::Void { number }));
                 }
-                let asked_before = self.go_on(out).expect("it stands still");
+                let Standing { name, asked_before, .. } = self.go_on(out).expect("it stands still");
                 self.stood = Some((from, number, asked_before));
-                out.promises.push((from, Promise::Stood { number }));
+                out.promises.push((from, Promise::Stood { number, standing: name }));
             }
             Note::Void { number } => {
                 if self.stands_for(from, number) {
@@ -201,8 +221,11 @@ impl Count {
     pub fn on_promise(&mut self, from: SiteId, promise: Promise, here: Here, out: &mut Out) {
         match promise {
             Promise::Stand { number } => self.on_stand(from, number, here, out),
-            Promise::Stood { number } => {
-                if let Some(leading) = self.leading.as_mut().filter(|leading| leading.number == number) {
+            Promise::Stood { number, standing } => {
+                let mixes = self.rules.breaks(Planted::CountMixed);
+                let is_of = |word: &Word| word.standing == standing || mixes;
+                let leading = self.leading.as_mut().filter(|leading| leading.number == number);
+                if let Some(leading) = leading.filter(|leading| leading.said.get(&from).is_some_and(is_of)) {
                     leading.stood.insert(from);
                     self.consider(out);
                 }
@@ -220,6 +243,9 @@ impl Count {
     }
 
     fn on_stand(&mut self, from: SiteId, number: u64, here: Here, out: &mut Out) {
+        if self.stands_for(from, number) {
+            return; // doubled, and answered already: readers that have asked since stay with the next count
+        }
         let gives_way = match (&self.standing, &self.leading) {
             (Some(standing), _) => from <= standing.leader,
             (None, leading) => leading.is_none(),
@@ -236,24 +262,24 @@ impl Count {
             out.notes.push((*leader, Note::Void { number: *number }));
         }
         let ticks = before.map_or(0, |before| before.ticks);
-        self.standing = Some(Standing { leader: from, number, asked_before: here.asked_before, ticks });
+        self.standing = Some(Standing { leader: from, number, name: here.name, asked_before: here.asked_before, ticks });
         out.stands = true;
-        out.notes.push((from, Note::Standing { number, tokens: here.tokens, terms: here.terms }));
+        out.notes.push((from, Note::Standing { number, standing: here.name, tokens: here.tokens, terms: here.terms }));
     }
 
     /// The next phase, once all have said what this one needs.
     fn consider(&mut self, out: &mut Out) {
-        let Some(Leading { number, tokens, stood, asked_before, .. }) = &self.leading else { return };
+        let Some(Leading { number, said, stood, asked_before, .. }) = &self.leading else { return };
         let (number, asked_before, size) = (*number, *asked_before, self.cluster.size());
-        if tokens.len() < size {
+        if said.len() < size {
             return;
         }
         let confirmed = stood.len() == size;
         let confirmed = confirmed || (self.rules.breaks(Planted::CountUnconfirmed) && !self.is_standing());
         if confirmed {
-            let mut all = tokens.values().map(|(_, terms)| *terms);
+            let mut all = said.values().map(|word| word.terms);
             let terms = all.next().filter(|first| all.all(|terms| terms == *first));
-            let tokens: Vec<SiteTokens> = tokens.values().map(|(tokens, _)| *tokens).collect();
+            let tokens: Vec<SiteTokens> = said.values().map(|word| word.tokens).collect();
             self.leading = None;
             let counted = Promise::Counted { number, tokens: tokens.clone(), terms };
             out.promises.extend(self.cluster.others().map(|site| (site, counted.clone())));
@@ -286,12 +312,12 @@ impl Count {
     }
 
     /// Stands still no more.
-    fn go_on(&mut self, out: &mut Out) -> Option<u64> {
+    fn go_on(&mut self, out: &mut Out) -> Option<Standing> {
         let standing = self.standing.take()?;
         out.goes_on = true;
         self.rest = REST * (standing.ticks + 1);
         self.pause = self.rest + LEAD_AFTER_TICKS + STAGGER_TICKS * self.cluster.rank() as u32;
-        Some(standing.asked_before)
+        Some(standing)
     }
 
     /// The count that this site leads has come to nothing.

@@ -17,7 +17,10 @@ impl Site {
         // A quota that this site does not know: the leader will lose patience.
         let terms = self.terms(id);
         let Some(quota) = self.quotas.get_mut(&id) else { return };
-        let here = Here { tokens: quota.tokens(me), terms, idle: quota.protocol.is_idle(), asked_before: quota.offers + 1 };
+        // Above those of earlier incarnations.
+        self.last_read = (self.last_read + 1).max(self.now.as_micros());
+        let here =
+            Here { name: self.last_read, tokens: quota.tokens(me), terms, idle: quota.protocol.is_idle(), asked_before: quota.offers + 1 };
         let mut out = Out::default();
         step(&mut quota.count, here, &mut out);
         if out.stands {
@@ -70,10 +73,7 @@ impl Site {
         if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
             settling.begin();
         }
-        // Above those of earlier incarnations.
-        self.last_read = (self.last_read + 1).max(self.now.as_micros());
-        let number = self.last_read;
-        self.with_count(id, fx, |count, here, out| count.lead(number, here, out));
+        self.with_count(id, fx, |count, here, out| count.lead(here, out));
     }
 
     /// The tokens of quota `id` are about to change, or have: this site stands still no more.

@@ -1,4 +1,6 @@
 //! One quota at one site: its tokens, its protocol, the demand for it, and what waits for it.
+//!
+//! Source: Samya, 4.1.2, 4.2 and 4.3.
 
 use crate::account::Account;
 use crate::avantan::{Call, Protocol, Purse};

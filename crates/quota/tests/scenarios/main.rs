@@ -7,5 +7,6 @@ mod clients;
 mod counts;
 mod lost;
 mod majority;
+mod open;
 mod support;
 mod unsynced;

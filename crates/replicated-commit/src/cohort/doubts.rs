@@ -29,7 +29,7 @@ use crate::context::{Context, Local, Shared};
 use crate::job::Job;
 use crate::message::{Attempt, Meta, Note};
 use crate::planted::Planted;
-use crate::records::{self, CARRIED, PREPARED, PreparedRecord};
+use crate::records::{self, CARRIED, PreparedRecord};
 use crate::views::{NearCohort, RowsOfDoubt, Stop};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Refusal, Vote};
@@ -51,18 +51,6 @@ impl Cohort {
         self.highest = meta.at.max(self.highest);
         let entry = Entry::new(meta, part, Stage::Carried(Carried::default()), cx.now);
         self.entries.insert(entry.meta.attempt, entry);
-    }
-
-    /// Forgets an entry, in memory and, by `batch`, on disk.
-    pub(crate) fn remove_entry(&mut self, attempt: &Attempt, batch: &mut Batch) -> Option<Entry> {
-        let entry = self.entries.remove(attempt)?;
-        match entry.stage {
-            Stage::Validating(_) => {}
-            Stage::Prepared => batch.delete_record(PREPARED, records::attempt_key(attempt)),
-            Stage::Carried(_) => batch.delete_record(CARRIED, records::attempt_key(attempt)),
-        }
-        self.release(attempt.txn);
-        Some(entry)
     }
 
     /// True if `attempt` is carried here.

@@ -13,8 +13,8 @@
 //! entry found prepared on disk is locked before anybody is heard; versions are put at the commit timestamp only, so
 //! that applying twice changes nothing.
 //!
-//! Source: section 3.2.2, Algorithm 1, lines 5 and 11. `check_locks`, `take_locks`, `check_rows` and
-//! `promise` keep its three conditions; `apply` is its commit phase.
+//! Source: section 3.2.2, Algorithm 1, lines 5 and 11. `check_locks` and `take_locks` keep the first of its three conditions, `check_rows`
+//! and `promise` in `prepare.rs` the others; `apply` there is its commit phase, in which `remove_entry` releases the locks.
 
 mod doubts;
 mod entry;
@@ -28,7 +28,7 @@ use crate::context::{Context, Shared};
 use crate::job::ReadJob;
 use crate::message::{Attempt, LogEntry, Meta, Part};
 use crate::planted::{Planted, walk_locks};
-use crate::records::{Number, PreparedRecord};
+use crate::records::{self, CARRIED, Number, PREPARED, PreparedRecord};
 use crate::views::{CohortView, Copied, NearCohort};
 use entry::{Carried, Entry, Stage};
 use floors::Floors;
@@ -228,6 +228,19 @@ impl Cohort {
         self.waiting() < WAITING_READS_MAX
     }
 
+    /// Forgets an entry, in memory and, by `batch`, on disk.
+    pub(crate) fn remove_entry(&mut self, attempt: &Attempt, batch: &mut Batch) -> Option<Entry> {
+        let entry = self.entries.remove(attempt)?;
+        match entry.stage {
+            Stage::Validating(_) => {}
+            Stage::Prepared => batch.delete_record(PREPARED, records::attempt_key(attempt)),
+            Stage::Carried(_) => batch.delete_record(CARRIED, records::attempt_key(attempt)),
+        }
+        self.release(attempt.txn);
+        Some(entry)
+    }
+
+    /// Gives its locks back, and lets reads go on that waited for them.
     pub(crate) fn release(&mut self, txn: TxnId) {
         self.locks.release(txn);
         self.ready.extend(self.blocked.remove(&txn).unwrap_or_default());

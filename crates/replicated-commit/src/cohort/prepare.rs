@@ -1,10 +1,12 @@
 //! Prepares attempts: checks what they have read, promises, and applies what has committed.
+//!
+//! Source: section 3.2.2, Algorithm 1, line 5, conditions (2) and (3), and lines 9 to 12.
 
 use super::entry::{Entry, Stage, Validation};
 use super::{Applied, Cohort, PreparedHere};
 use crate::context::{Context, Shared};
 use crate::job::Job;
-use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
+use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, ReadCheck, Voted};
 use crate::planted::Planted;
 use crate::records::{self, LOG, LogRecord, Number, PREPARED, PreparedRecord};
 use crate::views::NearCohort;
@@ -97,11 +99,12 @@ impl Cohort {
         if validation.awaited != Some(token) {
             return None;
         }
+        let collected = if cx.rules.breaks(Planted::DeletionsForgotten) { Timestamp::ZERO } else { self.collected };
         let verdict = match validation.current {
-            Some(index) => check_range(&entry.part.ranges[index].rows, &rows),
+            Some(index) => check_range(&entry.part.ranges[index].rows, &rows, collected),
             None => {
                 validation.keys.clear();
-                check_rows(&entry.meta, &entry.part, &rows, timestamps_checked)
+                check_rows(&entry.meta, &entry.part, &rows, Checks { collected, timestamps: timestamps_checked })
             }
         };
         let meta = entry.meta.clone();
@@ -266,24 +269,35 @@ impl Cohort {
     }
 }
 
+/// What rows are held against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Checks {
+    /// Deletions up to here may be gone.
+    pub(super) collected: Timestamp,
+    /// Whether the commit timestamp is compared.
+    pub(super) timestamps: bool,
+}
+
 /// Are the rows written below the timestamp proposed, and the rows read not above the versions read?
-pub(super) fn check_rows(meta: &Meta, part: &Part, newest: &[Row], timestamps_checked: bool) -> Result<(), Refusal> {
+pub(super) fn check_rows(meta: &Meta, part: &Part, newest: &[Row], checks: Checks) -> Result<(), Refusal> {
     let (written, read) = newest.split_at(part.writes.len());
     let mut reads = part.reads.iter();
     for row in read {
         let check = reads.find(|check| check.key == row.key).expect("rows come back in the order asked");
-        if row.version > check.version {
+        if check.seen.is_stale(row.version, checks.collected) {
             return Err(Refusal::Stale);
         }
     }
     match written.iter().map(|row| row.version).max() {
-        Some(version) if version >= meta.at && timestamps_checked => Err(Refusal::TimestampTooLow(version)),
+        Some(version) if version >= meta.at && checks.timestamps => Err(Refusal::TimestampTooLow(version)),
         _ => Ok(()),
     }
 }
 
-/// Is every row found in a range known to the reader, at that version or a newer one?
-pub(crate) fn check_range(read: &[(Key, Timestamp)], newest: &[Row]) -> Result<(), Refusal> {
-    let known = |row: &Row| read.binary_search_by(|(key, _)| key.cmp(&row.key)).is_ok_and(|index| row.version <= read[index].1);
-    if newest.iter().all(known) { Ok(()) } else { Err(Refusal::Stale) }
+/// Is every row found in a range known to the reader, at that version or a newer one, and is none gone of which the deletion may be `collected`?
+pub(crate) fn check_range(read: &[ReadCheck], newest: &[Row], collected: Timestamp) -> Result<(), Refusal> {
+    let known = |row: &Row| read.binary_search_by(|check| check.key.cmp(&row.key)).is_ok();
+    let found = |key: &Key| newest.binary_search_by(|row| row.key.cmp(key)).map_or(Timestamp::ZERO, |index| newest[index].version);
+    let is_current = |check: &ReadCheck| !check.seen.is_stale(found(&check.key), collected);
+    if newest.iter().all(known) && read.iter().all(is_current) { Ok(()) } else { Err(Refusal::Stale) }
 }

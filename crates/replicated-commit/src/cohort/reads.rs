@@ -197,6 +197,13 @@ impl Cohort {
             };
             self.locks.shrink_range(range, &read, job.txn);
         }
+        if let How::At(at) | How::Stale(at) = job.how
+            && at < self.history_floor
+            && !cx.rules.breaks(Planted::CollectedUnseen)
+        {
+            // Meanwhile versions were collected that it was to find.
+            return self.deny_collected(&job, cx);
+        }
         let (high, floor) = match job.how {
             How::At(at) => (self.highest.max(job.above), self.floor_of(&rows, at)),
             How::Lock | How::Newest | How::Stale(_) => (Timestamp::ZERO, Timestamp::ZERO),

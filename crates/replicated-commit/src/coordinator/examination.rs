@@ -26,6 +26,9 @@ use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Key, Load, Loaded, SiteId, Table, Timestamp, work};
 use std::collections::{BTreeMap, VecDeque};
 
+/// What is missing proves nothing to who looks long after the votes: it may have been deleted, and that collected, after the attempt committed.
+const NONE_COLLECTED: Timestamp = Timestamp::ZERO;
+
 /// What the leader of a round proposes.
 #[derive(Clone, Debug)]
 pub(crate) struct Proposal {
@@ -55,10 +58,11 @@ impl Examination {
     fn see(&mut self, key: &Key, at: Timestamp) {
         let is_newer = |version: Timestamp| version < at && at < self.proposal.meta.at;
         let in_range = |check: &RangeCheck| {
-            let read = check.rows.binary_search_by(|(known, _)| known.cmp(key)).map_or(Timestamp::ZERO, |index| check.rows[index].1);
+            let read =
+                check.rows.binary_search_by(|known| known.key.cmp(key)).map_or(Timestamp::ZERO, |index| check.rows[index].seen.version);
             check.range.contains(key) && is_newer(read)
         };
-        self.is_stale |= self.contents.reads.iter().any(|read| read.key == *key && is_newer(read.version));
+        self.is_stale |= self.contents.reads.iter().any(|read| read.key == *key && is_newer(read.seen.version));
         self.is_stale |= self.contents.ranges.iter().any(in_range);
     }
 }
@@ -156,8 +160,8 @@ impl Coordinator {
         let Some(examination) = examination else { return };
         let contents = &examination.contents;
         examination.is_stale |= match examination.current {
-            Some(index) => check_range(&contents.ranges[index].rows, &rows).is_err(),
-            None => contents.reads.iter().zip(&rows).any(|(read, row)| row.version > read.version),
+            Some(index) => check_range(&contents.ranges[index].rows, &rows, NONE_COLLECTED).is_err(),
+            None => contents.reads.iter().zip(&rows).any(|(read, row)| read.seen.is_stale(row.version, NONE_COLLECTED)),
         };
         examination.keys_are_known = true;
         self.examine(near, attempt, cx);

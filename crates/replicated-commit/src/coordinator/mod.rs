@@ -36,7 +36,7 @@ use crate::context::{Context, Local, Shared};
 use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise, Voted};
 use crate::planted::Planted;
 use crate::records::{self, Number, VOTES, VoteRecord};
-use crate::resolution::Leader;
+use crate::resolution::{Acceptor, Leader};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::Op;
@@ -196,6 +196,8 @@ impl Coordinator {
             cx.fx.agree(ATTEMPT, attempt, &decision.is_commit().then_some(record.meta.at));
         }
         let is_alone = record.meta.participants == [cx.me.shard];
+        let forgets = cx.rules.breaks(Planted::PromiseNotDurable);
+        let record = if forgets { VoteRecord { acceptor: Acceptor::default(), ..record } } else { record };
         let state = AttemptState::recovered(record, cx.me.region, is_alone, cx.now);
         self.voted += usize::from(state.vote.is_some());
         if !state.is_resolved() {

@@ -228,6 +228,7 @@ impl Coordinator {
     pub(crate) fn on_testified(&mut self, near: &NearCoordinator<'_>, testified: Testified, cx: &mut Context<'_>) {
         let Testified { attempt, region, round, testimony, contents } = testified;
         self.hear_contents(&attempt, contents);
+        let testimony = if cx.rules.breaks(Planted::AcceptedIgnored) { Testimony { accepted: None, ..testimony } } else { testimony };
         let Some(leader) = self.leader(&attempt) else { return };
         leader.hear(region, round, testimony);
         self.go_on_resolving(near, attempt, cx);

@@ -16,12 +16,13 @@
 //!
 //! Source: section 3.2.2, Algorithm 1, lines 1 and 2. The gateway is the paper's client, and the only proposer.
 
+use super::Ended;
 use super::Gateway;
 use super::committing::{Committing, Wanted, Whose};
 use super::conclusion::versions_read;
 use crate::config::{ENDED_MAX, TXN_BYTES_MAX, TXN_ROWS_MAX};
 use crate::context::{Context, Local, Shared};
-use crate::message::{ABORTED, ATTEMPT, Answer, Attempt, Meta, Note, Part, RangeCheck, ReadCheck, Voted};
+use crate::message::{ABORTED, ATTEMPT, Answer, Attempt, Meta, Note, Part, RangeCheck, ReadCheck, Seen, Voted};
 use crate::planted::Planted;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{CommitOptions, Committed, TxnError};
@@ -59,8 +60,8 @@ impl Gateway {
         }
         self.workload.commits();
         match self.parts_of(cx, txn, writes, expect).and_then(|parts| {
-            let shards: Vec<u16> = parts.keys().copied().collect();
-            Self::check_majority(cx, &shards).map(|()| Wanted { txn, parts, two_rounds: options.two_rounds })
+            // Those of the others say how high they have prepared, which the commit's floor is made of.
+            Self::check_majority(cx, &cx.all_shards()).map(|()| Wanted { txn, parts, two_rounds: options.two_rounds })
         }) {
             Ok(wanted) => match Self::commit_coordinator(cx).filter(|_| options.handoff) {
                 Some(to) => self.hand_over(id, to, wanted, cx),
@@ -83,21 +84,24 @@ impl Gateway {
     ) -> Result<BTreeMap<u16, Part>, TxnError> {
         let state = &self.txns[&txn];
         if writes.len() > TXN_ROWS_MAX {
-            return Err(TxnError::TooLarge(format!("the transaction writes {} rows; at most {TXN_ROWS_MAX} are possible", writes.len())));
+            return Err(TxnError::TooLarge(
+                format!("the transaction writes {} rows; at most {TXN_ROWS_MAX} are possible", writes.len()).into(),
+            ));
         }
         work::add(state.rows.len() + state.ranges.len() + expect.len() + writes.len());
         let mut parts: BTreeMap<u16, Part> = BTreeMap::new();
-        for (key, version) in &state.rows {
-            let check = ReadCheck { key: key.clone(), version: *version };
+        for (key, seen) in &state.rows {
+            let check = ReadCheck { key: key.clone(), seen: *seen };
             parts.entry(cx.topology.shard_of(key)).or_default().reads.push(check);
         }
         for (key, version) in expect.into_iter().collect::<BTreeSet<_>>() {
             match state.rows.get(&key) {
                 None => {}
-                Some(read) if *read == version => continue,
-                Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed"))),
+                Some(read) if read.version == version => continue,
+                Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed").into())),
             }
-            let check = ReadCheck { key, version };
+            // Nobody expects a row that is absent.
+            let check = ReadCheck { key, seen: Seen { version, is_live: true } };
             parts.entry(cx.topology.shard_of(&check.key)).or_default().reads.push(check);
         }
         for range in &state.ranges {
@@ -109,9 +113,9 @@ impl Gateway {
         }
         let bytes = record::encoded_bytes(&parts);
         if bytes > TXN_BYTES_MAX {
-            return Err(TxnError::TooLarge(format!(
-                "the commit has {bytes} bytes on the wire; at most {TXN_BYTES_MAX} are possible: split the transaction"
-            )));
+            return Err(TxnError::TooLarge(
+                format!("the commit has {bytes} bytes on the wire; at most {TXN_BYTES_MAX} are possible: split the transaction").into(),
+            ));
         }
         Ok(parts)
     }
@@ -325,8 +329,8 @@ impl Gateway {
         if self.committing(attempt.txn).is_some_and(|committing| committing.meta.attempt == attempt) {
             return;
         }
-        let note = match self.ended.get(&attempt) {
-            Some(Some(decision)) => Note::Decided { meta, decision: *decision },
+        let note = match self.outcome(&attempt) {
+            Some(Some(decision)) => Note::Decided { meta, decision },
             // The gateway has concluded nothing and never will: a region whose vote is not final votes no. That is for its coordinator to do; no
             // other site has a vote to take back.
             Some(None) if from.shard == meta.coordinator => Note::Withdraw { meta },
@@ -342,12 +346,22 @@ impl Gateway {
         }
     }
 
+    /// Keeps how `attempt` ended, for sites in doubt.
     pub(super) fn remember(&mut self, attempt: Attempt, decision: Option<Decision>) {
-        let ended = &mut self.ended;
-        ended.insert(attempt, decision);
-        if ended.len() > ENDED_MAX {
-            ended.pop_first();
+        self.ended.insert(attempt.made, Ended { attempt, decision });
+        if self.ended.len() > ENDED_MAX {
+            self.ended.pop_first();
         }
+    }
+
+    /// How `attempt` ended here, if it has and that is not forgotten.
+    pub(super) fn outcome(&self, attempt: &Attempt) -> Option<Option<Decision>> {
+        self.ended.get(&attempt.made).filter(|ended| ended.attempt == *attempt).map(|ended| ended.decision)
+    }
+
+    /// Forgets attempts that have ended and were made long ago, whenever their transactions began.
+    pub(super) fn forget_ended(&mut self, cx: &Shared) {
+        self.ended = self.ended.split_off(&Timestamp::from_time(cx.now.minus(cx.config.forget_after)));
     }
 
     /// The commit whose present attempt is `attempt`.

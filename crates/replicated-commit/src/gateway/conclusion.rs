@@ -1,4 +1,6 @@
 //! How a commit ends at its gateway: what its client is told, and when it is given up.
+//!
+//! Source: Replicated Commit, 3.2.2, a majority commits; GPlacer, 2.1 for commits of two rounds, 2.2 for passive copies.
 
 use super::committing::{Aborted, Committing, Whose};
 use super::{Gateway, Txn};
@@ -87,7 +89,11 @@ impl Gateway {
                     }
                     reason => reason.to_string(),
                 };
-                let error = if is_superseded { TxnError::Unknown(format!("{EARLIER_OPEN}: {reason}")) } else { TxnError::Conflict(reason) };
+                let error = if is_superseded {
+                    TxnError::Unknown(format!("{EARLIER_OPEN}: {reason}").into())
+                } else {
+                    TxnError::Conflict(reason.into())
+                };
                 if let Some(committing) = self.committing(txn) {
                     committing.aborted = Some(Aborted { error, on_record: Regions::NONE });
                 }
@@ -151,8 +157,7 @@ impl Gateway {
                 self.withdraw_if_stuck(txn, cx);
             }
         }
-        let floor = TxnId { began: Timestamp::from_time(cx.now.minus(cx.config.forget_after)), gateway: cx.me };
-        self.ended = self.ended.split_off(&Attempt { txn: floor, made: Timestamp::ZERO });
+        self.forget_ended(cx);
     }
 
     /// Resends the decision to the regions that have not confirmed that they applied a commit. Past the deadline the client is answered all the same.
@@ -199,7 +204,7 @@ impl Gateway {
             "{} of {total} regions voted in time, {majority} are needed; no vote from {}. It may have been committed or may yet be: check before you repeat it",
             committing.tally.len(),
             silent.join(", "),
-        ));
+        ).into());
         cx.fx.count("commit.unknown");
         self.withdraw(txn, cx);
         self.remember(attempt, None);
@@ -234,6 +239,6 @@ pub(super) fn counted(reason: Refusal) -> &'static str {
 }
 
 pub(super) fn versions_read(part: &Part) -> impl Iterator<Item = Timestamp> + '_ {
-    let rows = part.reads.iter().map(|read| read.version);
-    rows.chain(part.ranges.iter().flat_map(|range| range.rows.iter().map(|(_, version)| *version)))
+    let rows = part.reads.iter();
+    rows.chain(part.ranges.iter().flat_map(|range| &range.rows)).map(|read| read.seen.version)
 }

@@ -11,12 +11,13 @@
 //!
 //! It pays where one trip there and the commit from there are shorter than the commit from here: with two rounds often,
 //! with one round only if distances violate the triangle inequality. Source: Zakhary et al., "Global-Scale Placement of
-//! Transactional Data Stores", EDBT 2018, section 2.2.
+//! Transactional Data Stores", EDBT 2018, section 4.1.
 //!
 //! **Once.** A `Handoff` may be lost, doubled, held back, and is said again until answered; its commit must run once. The
 //! gateway that takes it remembers its name until the one that handed it over awaits the end of none as old as that any
-//! more, and takes none older. An incarnation forgets what the one before took; hence a `Handoff` names the incarnation that it is meant
-//! for, and any other incarnation says that it cannot know.
+//! more, and takes none older. Names are ordered by incarnation first: a gateway that has restarted awaits nothing that it handed over before, and
+//! its clock may be behind what it showed then. An incarnation forgets what the one before took; hence a `Handoff` names the incarnation that
+//! it is meant for, and any other incarnation says that it cannot know.
 //!
 //! Invariants: what was read goes along as versions, so the votes validate it whoever asks for them; a commit that was
 //! handed over is never run by the gateway that handed it over.
@@ -74,7 +75,11 @@ impl Gateway {
         if cx.rules.breaks(Planted::HandoffTakenAgain) && cx.may_begin() {
             return self.take_handoff(handoff, cx);
         }
-        if name.gateway != from || name.made < cx.peers.handing(from) {
+        let mut awaited = cx.peers.handing(from);
+        if cx.rules.breaks(Planted::EarlierHandoffTaken) {
+            awaited.incarnation = name.incarnation;
+        }
+        if name.gateway != from || name < awaited {
             return cx.fx.count("commit.handoff_over");
         }
         if let Some(taken) = self.taken.get(&name) {
@@ -88,7 +93,7 @@ impl Gateway {
             // An earlier copy may have been taken by an earlier incarnation.
             cx.fx.count("commit.handoff_unknown");
             let why = if full { "is too busy to say" } else { "has just restarted" };
-            let error = TxnError::Unknown(format!("the region that was to commit it {why}; check before you repeat it"));
+            let error = TxnError::Unknown(format!("the region that was to commit it {why}; check before you repeat it").into());
             return cx.fx.send(from, Note::HandedBack { id: name, result: Err(error) });
         }
         if !cx.may_begin() {
@@ -140,6 +145,6 @@ impl Gateway {
             cx.fx.send(handed.to, handed.note.clone());
         }
         let peers = &cx.peers;
-        self.taken.retain(|name, taken| taken.is_none() || name.made >= peers.handing(name.gateway));
+        self.taken.retain(|name, taken| taken.is_none() || *name >= peers.handing(name.gateway));
     }
 }

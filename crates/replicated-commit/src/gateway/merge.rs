@@ -1,9 +1,11 @@
 //! What replicas have answered to a read, made into one answer, and what the transaction remembers of it.
+//!
+//! Source: section 3.2.1, the newest version of a majority.
 
 use super::pending_read::{Asked, PendingRead, ScanRequest, ShardRead};
 use super::{RangeEvidence, Txn};
 use crate::config::{PAGE_BYTES_MAX, SNAPSHOT_MOVES_MAX, TXN_ROWS_MAX};
-use crate::message::{How, Query};
+use crate::message::{How, Query, ReadCheck, Seen};
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::{Key, KeyRange, Row, Time, Timestamp, work};
 use std::collections::BTreeMap;
@@ -63,7 +65,7 @@ impl Txn {
             for (key, version) in expect {
                 match by_key.get(key) {
                     Some(row) if row.version == *version => {}
-                    Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed"))),
+                    Some(_) => return Err(TxnError::Conflict(format!("what was expected at {key} has changed").into())),
                     None => return Err(too_much_expected()),
                 }
             }
@@ -73,7 +75,7 @@ impl Txn {
             Asked::Get { keys, .. } => {
                 let rows: Vec<Row> = keys.iter().map_while(|key| by_key.get(key).cloned()).collect();
                 if validated {
-                    rows.iter().try_for_each(|row| self.remember_row(&row.key, row.version))?;
+                    rows.iter().try_for_each(|row| self.remember_row(row))?;
                 }
                 let more = rows.len() < keys.len();
                 if more && rows.is_empty() { Err(too_much_expected()) } else { Ok(Merged { rows, covered: None, more }) }
@@ -82,7 +84,7 @@ impl Txn {
                 let (rows, covered, more, evidence) = merge_scan(scan, pending);
                 if validated {
                     let found = evidence.iter().flat_map(|range| &range.rows);
-                    found.into_iter().try_for_each(|(key, version)| self.compare(key, *version))?;
+                    found.into_iter().try_for_each(|found| self.compare(&found.key, found.seen.version))?;
                     evidence.into_iter().try_for_each(|range| self.remember_range(range))?;
                 }
                 Ok(Merged { rows, covered: Some(covered), more })
@@ -93,7 +95,7 @@ impl Txn {
     /// Holds a row against what this transaction has read before, by its key or in a range: nobody is shown two states of it.
     pub(super) fn compare(&self, key: &Key, version: Timestamp) -> Result<(), TxnError> {
         work::add(1 + self.ranges.len());
-        let known = self.rows.get(key).copied().or_else(|| {
+        let known = self.rows.get(key).map(|seen| seen.version).or_else(|| {
             let mut covering = self.ranges.iter().filter(|known| known.range.contains(key)).peekable();
             covering.peek()?;
             // A range has evidence of every shard, and the row is in that of its own.
@@ -105,9 +107,9 @@ impl Txn {
         }
     }
 
-    pub(super) fn remember_row(&mut self, key: &Key, version: Timestamp) -> Result<(), TxnError> {
-        self.compare(key, version)?;
-        if self.rows.insert(key.clone(), version).is_none() {
+    pub(super) fn remember_row(&mut self, row: &Row) -> Result<(), TxnError> {
+        self.compare(&row.key, row.version)?;
+        if self.rows.insert(row.key.clone(), Seen::of(row)).is_none() {
             self.count_evidence(1)?;
         }
         Ok(())
@@ -130,14 +132,16 @@ impl Txn {
         self.evidence += rows;
         if self.evidence > TXN_ROWS_MAX {
             let advice = "read less, or read in a read-only transaction, which has no such limit";
-            return Err(TxnError::TooLarge(format!("the transaction has read more than {TXN_ROWS_MAX} rows under validation; {advice}")));
+            return Err(TxnError::TooLarge(
+                format!("the transaction has read more than {TXN_ROWS_MAX} rows under validation; {advice}").into(),
+            ));
         }
         Ok(())
     }
 }
 
 pub(super) fn too_much_expected() -> TxnError {
-    TxnError::TooLarge(format!("the definitions that the transaction depends on have more than {PAGE_BYTES_MAX} bytes"))
+    TxnError::TooLarge(format!("the definitions that the transaction depends on have more than {PAGE_BYTES_MAX} bytes").into())
 }
 
 /// Of each row that all replies show, the newest version among them.
@@ -173,8 +177,8 @@ pub(super) fn merge_scan(scan: &ScanRequest, pending: &PendingRead) -> (Vec<Row>
                 *known = row;
             }
         }
-        let versions = newest.values().map(|row| (row.key.clone(), row.version)).collect();
-        evidence.push(RangeEvidence { shard, range: covered.clone(), rows: versions });
+        let found = newest.values().map(|row| ReadCheck { key: row.key.clone(), seen: Seen::of(row) }).collect();
+        evidence.push(RangeEvidence { shard, range: covered.clone(), rows: found });
         rows.extend(newest.into_values().filter(|row| row.value.is_some()).cloned());
     }
     rows.sort_unstable_by(|a, b| if scan.reverse { b.key.cmp(&a.key) } else { a.key.cmp(&b.key) });

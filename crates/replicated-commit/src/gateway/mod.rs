@@ -16,7 +16,7 @@ pub(super) use pending_read::{Reader, ScanRequest};
 
 use super::config::{ENDED_MAX, TAKEN_MAX, TRANSACTIONS_MAX};
 use super::measure::Workload;
-use super::message::{Answer, Attempt, Handoff, HandoffId, Note, ReadId};
+use super::message::{Answer, Attempt, Handoff, HandoffId, Note, ReadCheck, ReadId, Seen};
 use crate::context::{Context, Shared};
 use crate::views::GatewayView;
 use committing::Committing;
@@ -34,15 +34,23 @@ struct RangeEvidence {
     shard: u16,
     range: KeyRange,
     /// Every row found, deletions included, in key order.
-    rows: Vec<(Key, Timestamp)>,
+    rows: Vec<ReadCheck>,
 }
 
 impl RangeEvidence {
     /// The version of `key`, if it was found.
     fn version(&self, key: &Key) -> Option<Timestamp> {
-        let place = self.rows.binary_search_by(|(found, _)| found.cmp(key)).ok()?;
-        Some(self.rows[place].1)
+        let place = self.rows.binary_search_by(|found| found.key.cmp(key)).ok()?;
+        Some(self.rows[place].seen.version)
     }
+}
+
+/// An attempt that has ended at its gateway.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    attempt: Attempt,
+    /// None if it was given up without an outcome.
+    decision: Option<Decision>,
 }
 
 /// An open transaction.
@@ -57,8 +65,8 @@ struct Txn {
     horizon_of_known: BTreeMap<u16, Timestamp>,
     /// True once rows were returned at `snapshot`: it cannot move any more.
     pinned: bool,
-    /// The version of each row read.
-    rows: BTreeMap<Key, Timestamp>,
+    /// The rows read by key.
+    rows: BTreeMap<Key, Seen>,
     ranges: Vec<RangeEvidence>,
     /// Rows in `rows` and `ranges` together.
     evidence: usize,
@@ -82,8 +90,8 @@ enum Begin {
 pub(crate) struct Gateway {
     txns: BTreeMap<TxnId, Txn>,
     reads: BTreeMap<ReadId, PendingRead>,
-    /// How attempts ended here lately; `None` if given up without an outcome.
-    ended: BTreeMap<Attempt, Option<Decision>>,
+    /// How attempts ended here lately, by when they were made; `None` if given up without an outcome.
+    ended: BTreeMap<Timestamp, Ended>,
     /// Commits that another gateway runs for this one.
     handed: BTreeMap<HandoffId, Handed>,
     /// Commits that this gateway runs, or ran, for another one.
@@ -152,7 +160,7 @@ impl Gateway {
     pub(crate) fn on_begin(&mut self, id: RequestId, mode: ReadMode, cx: &mut Context<'_>) {
         if self.begins_no_more() {
             let why = format!("this site already runs {TRANSACTIONS_MAX} transactions; close some, or connect to another site");
-            cx.fx.answer(id, Answer::Failed(TxnError::TooLarge(why)));
+            cx.fx.answer(id, Answer::Failed(TxnError::TooLarge(why.into())));
         } else if cx.may_begin() {
             self.begin(id, mode, cx);
         } else {
@@ -175,7 +183,8 @@ impl Gateway {
         if let ReadMode::Stale(at) = mode
             && at > now
         {
-            let error = TxnError::OutOfRange(format!("cannot read as of a time that is {} in the future", at.time().since(now.time())));
+            let error =
+                TxnError::OutOfRange(format!("cannot read as of a time that is {} in the future", at.time().since(now.time())).into());
             return cx.fx.answer(id, Answer::Failed(error));
         }
         let txn = TxnId { began: now, gateway: cx.me };
@@ -224,18 +233,21 @@ impl Gateway {
         let names =
             |regions: &mut dyn Iterator<Item = RegionId>| regions.map(|region| cx.topology.name(region)).collect::<Vec<_>>().join(", ");
         let missing = names(&mut voters.iter().filter(|region| !reachable.contains(region)));
-        Err(TxnError::Unavailable(format!(
-            "no majority of regions can be reached: {} of {} answer, {} are needed; not heard of: {missing}",
-            reachable.len(),
-            voters.len(),
-            voters.majority(),
-        )))
+        Err(TxnError::Unavailable(
+            format!(
+                "no majority of regions can be reached: {} of {} answer, {} are needed; not heard of: {missing}",
+                reachable.len(),
+                voters.len(),
+                voters.majority(),
+            )
+            .into(),
+        ))
     }
 }
 
 impl GatewayView for Gateway {
     fn decided(&self, attempt: &Attempt) -> Option<Decision> {
-        self.ended.get(attempt).copied().flatten()
+        self.outcome(attempt).flatten()
     }
 
     fn votes(&self, attempt: &Attempt) -> BTreeMap<RegionId, Vote> {

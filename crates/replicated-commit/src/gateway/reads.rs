@@ -13,8 +13,8 @@
 //! goes to the present, and those after it as far ahead of the clock as the round before took. Replicas refuse writes
 //! below such a timestamp from when they are asked; no clock follows it.
 //!
-//! Source: section 3.2.1; 3.3 for denied locks and for optimistic reads. There a denied reader waits for a random time, here for one that
-//! doubles: it competes with a prepared writer only, never with another reader.
+//! Source: section 3.2.1; 3.3 for denied locks and for optimistic reads; GPlacer, 2.2, for those at the nearest replica. There a denied
+//! reader waits for a random time, here for one that doubles: it competes with a prepared writer only, never with another reader.
 
 use super::Gateway;
 use super::merge::Merged;
@@ -232,7 +232,7 @@ impl Gateway {
             Denial::Busy => TxnError::Conflict("too many reads wait for transactions that are committing".into()),
             Denial::Collected(oldest) => {
                 let kept = cx.now.since(oldest.time()).as_millis_f64() / 1000.0;
-                TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept"))
+                TxnError::OutOfRange(format!("cannot read that far back: versions older than {kept:.0} s are no longer kept").into())
             }
         };
         if let Some(pending) = self.reads.remove(&read) {
@@ -265,7 +265,7 @@ impl Gateway {
             let (id, since) = (pending.id, pending.since);
             if now.since(since) >= cx.config.read_timeout {
                 self.reads.remove(&read);
-                let error = TxnError::Unavailable(format!("the read was not answered within {}", cx.config.read_timeout));
+                let error = TxnError::Unavailable(format!("the read was not answered within {}", cx.config.read_timeout).into());
                 cx.fx.answer(id, Answer::Failed(error));
             } else {
                 cx.fx.count("read.sent_again");

@@ -3,7 +3,7 @@
 use super::list;
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::{Refusal, Tally, Vote};
-use rhumb_core::{Key, KeyRange, RegionId, SiteId, Timestamp, TxnId, Value};
+use rhumb_core::{Key, KeyRange, RegionId, Row, SiteId, Timestamp, TxnId, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -100,13 +100,37 @@ impl Part {
     }
 }
 
+/// How a row was when it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The version; zero if there was none.
+    pub version: Timestamp,
+    /// It had a value: it was neither deleted nor absent.
+    pub is_live: bool,
+}
+
+impl Seen {
+    /// What `row` is.
+    pub fn of(row: &Row) -> Seen {
+        Seen { version: row.version, is_live: row.value.is_some() }
+    }
+
+    /// True if the row has changed since, at a replica that has `newest` of it and no deletion at or below `collected` any more.
+    ///
+    /// An older version, or none, is no change: the replica may lag. But it has all commits up to `collected`. If it has no trace of a row that
+    /// was live by then, that was deleted.
+    pub fn is_stale(&self, newest: Timestamp, collected: Timestamp) -> bool {
+        newest > self.version || self.is_live && newest < self.version && self.version <= collected
+    }
+}
+
 /// A row that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadCheck {
     /// Its key.
     pub key: Key,
-    /// The version that was read; zero if there was none.
-    pub version: Timestamp,
+    /// How it was.
+    pub seen: Seen,
 }
 
 /// A range that was read.
@@ -114,8 +138,8 @@ pub struct ReadCheck {
 pub struct RangeCheck {
     /// The range, cut to what was read of it.
     pub range: KeyRange,
-    /// Every row found in it, deletions included, with its version, in key order.
-    pub rows: Vec<(Key, Timestamp)>,
+    /// Every row found in it, deletions included, in key order.
+    pub rows: Vec<ReadCheck>,
 }
 
 /// What an attempt does in one shard.

@@ -79,9 +79,20 @@ pub struct LogPage {
     pub epoch: u64,
 }
 
+/// Names a copy of all rows that a replica makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyId {
+    /// The incarnation of that replica: its clock may show a timestamp that it has shown in another one.
+    pub incarnation: Timestamp,
+    /// When it began; no two began at the same time in one incarnation.
+    pub began: Timestamp,
+}
+
 /// A page of a replica's rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyPage {
+    /// Of which copy.
+    pub copy: CopyId,
     /// It begins with this key.
     pub from: Key,
     /// The newest version of each, deletions included.

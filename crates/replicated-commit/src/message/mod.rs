@@ -8,9 +8,9 @@ mod read;
 mod resolution;
 
 pub use administration::{Admin, Answer, Measured, Request, Status};
-pub use attempt::{ABORTED, ASSUMED, ATTEMPT, Attempt, Handoff, HandoffId, Meta, Part, PreparedRecord, RangeCheck, ReadCheck, Voted};
+pub use attempt::{ABORTED, ASSUMED, ATTEMPT, Attempt, Handoff, HandoffId, Meta, Part, PreparedRecord, RangeCheck, ReadCheck, Seen, Voted};
 pub(crate) use log::cut_to_size;
-pub use log::{CopyPage, LogEntry, LogHead, LogPage, Pulled};
+pub use log::{CopyId, CopyPage, LogEntry, LogHead, LogPage, Pulled};
 pub use read::{Denial, How, Query, Read, ReadId, Rows};
 pub use resolution::{Doubt, Inquiry, Stopped, Testified};
 
@@ -115,7 +115,7 @@ pub enum Note {
     /// are in doubt about, from the attempt after this one on.
     AskStopped { placement: Placement, after: Option<Attempt> },
     /// Replica without rows to one that is settled in `epoch` or later: your rows, from this key on.
-    CopyRows { from: Key, epoch: u64 },
+    CopyRows { copy: CopyId, from: Key, epoch: u64 },
 }
 
 /// A message that promises something durable.
@@ -223,7 +223,7 @@ impl fmt::Display for Note {
             Note::Measured(_) => write!(f, "Measured"),
             Note::AskPlacement => write!(f, "AskPlacement"),
             Note::AskStopped { placement, .. } => write!(f, "AskStopped {placement}"),
-            Note::CopyRows { from, epoch } => write!(f, "CopyRows from {from} epoch {epoch}"),
+            Note::CopyRows { from, epoch, .. } => write!(f, "CopyRows from {from} epoch {epoch}"),
         }
     }
 }

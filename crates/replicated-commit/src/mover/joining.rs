@@ -24,13 +24,15 @@
 //! Rows that the region has from earlier days, and that the other replica does not have, were deleted, and the deletion is
 //! gone there; here it is put anew, at the timestamp up to which they are.
 //!
-//! Invariants: nothing is served from a copy that is not whole; a copy cut short by a crash begins anew.
+//! Invariants: nothing is served from a copy that is not whole; a copy cut short by a crash begins anew; a page counts for the copy that asked for
+//! it and for no other, as what has gone from the logs since may be missing from it.
 
 use super::Mover;
 use crate::config::{COPY_PAGE, PAGE_BYTES_MAX};
-use crate::context::Context;
+use crate::context::{Context, Shared};
 use crate::job::Job;
-use crate::message::{CopyPage, Note, Promise, cut_to_size};
+use crate::message::{CopyId, CopyPage, Note, Promise, cut_to_size};
+use crate::planted::Planted;
 use crate::views::{Copied, MoverView, NearMover};
 use rhumb_commit::placement::Regions;
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, RegionId, Row, SiteId, Span, Time, Timestamp, work};
@@ -41,6 +43,8 @@ const OWN_PAGE: usize = 2 * COPY_PAGE;
 /// A copy on its way here.
 #[derive(Clone, Debug)]
 pub(super) struct Join {
+    /// Its name: an earlier copy may have asked for the same rows.
+    id: CopyId,
     /// The regions that have said where their logs begin.
     heard: Regions,
     /// Deletions up to here may be gone somewhere.
@@ -65,6 +69,7 @@ pub(super) struct Join {
 /// read, they may lack.
 #[derive(Debug)]
 pub(crate) struct CopyRequest {
+    pub(crate) copy: CopyId,
     pub(crate) from: Key,
     pub(crate) epoch: u64,
     pub(crate) collected: Timestamp,
@@ -83,6 +88,7 @@ impl Mover {
         }
         self.enter = Regions::first(cx.topology.region_count()).without(cx.me.region.into());
         self.join = Some(Join {
+            id: CopyId { incarnation: cx.incarnation, began: cx.timestamp() },
             heard: Regions::NONE,
             collected: near.cohort.collected(),
             source: None,
@@ -137,24 +143,24 @@ impl Mover {
         if join.whole {
             return cx.request_stop(source.region, None);
         }
-        let note = Note::CopyRows { from: join.from.clone(), epoch: cx.placement.epoch };
+        let note = Note::CopyRows { copy: join.id, from: join.from.clone(), epoch: cx.placement.epoch };
         cx.send(source, note);
     }
 
     /// A peer copies this replica's rows.
-    pub(crate) fn on_copy_rows(&self, near: &NearMover<'_>, to: SiteId, from: Key, epoch: u64, cx: &mut Context<'_>) {
+    pub(crate) fn on_copy_rows(&self, near: &NearMover<'_>, to: SiteId, copy: CopyId, from: Key, epoch: u64, cx: &mut Context<'_>) {
         cx.compare_epoch(to, epoch);
         if !self.is_settled(cx) || cx.placement.epoch < epoch || !cx.has_copy() {
             return; // it asks again, here or elsewhere
         }
         let (epoch, collected) = (cx.placement.epoch, near.cohort.collected());
-        let job = Job::CopyRows { to, from: from.clone(), epoch, collected };
+        let job = Job::CopyRows { to, copy, from: from.clone(), epoch, collected };
         cx.load(job, Load::Scan { range: all_from(from), at: Timestamp::MAX, limit: COPY_PAGE, bytes: PAGE_BYTES_MAX, reverse: false });
     }
 
     pub(crate) fn on_copy_loaded(&self, near: &NearMover<'_>, to: SiteId, asked: CopyRequest, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
-        let CopyRequest { from, epoch, collected } = asked;
+        let CopyRequest { copy, from, epoch, collected } = asked;
         if !self.is_settled(cx) {
             return; // in a new epoch meanwhile
         }
@@ -162,16 +168,19 @@ impl Mover {
         let next = rows.last().filter(|_| more).map(|row| row.key.successor());
         // Rows that were put while these were read may be among them.
         let highest = near.cohort.highest_applied();
-        let page = Promise::CopiedRows(CopyPage { from, rows, next, collected, highest, epoch });
+        let page = Promise::CopiedRows(CopyPage { copy, from, rows, next, collected, highest, epoch });
         cx.fx.persist(Batch::new()).send(to, page);
+    }
+
+    /// The copy that waits for this page: not one that has it already, nor one that began after another had asked for it.
+    fn join_of(&mut self, page: &CopyPage, cx: &Shared) -> Option<&mut Join> {
+        let is_of = |join: &&mut Join| join.id == page.copy || cx.rules.breaks(Planted::EarlierCopyTaken);
+        self.join.as_mut().filter(is_of).filter(|join| join.from == page.from)
     }
 
     /// Takes a page of rows: loads the rows that are already here in its range first.
     pub(crate) fn on_copied_rows(&mut self, source: SiteId, page: CopyPage, cx: &mut Context<'_>) {
-        let Some(join) = &mut self.join else { return };
-        if join.source != Some(source) || join.from != page.from {
-            return; // asked for twice
-        }
+        let Some(join) = self.join_of(&page, cx).filter(|join| join.source == Some(source)) else { return };
         if join.epoch == 0 || page.epoch < join.epoch {
             join.epoch = page.epoch;
         }
@@ -189,7 +198,7 @@ impl Mover {
             page.rows.retain(|row| row.key <= last.key);
             page.next = Some(last.key.successor());
         }
-        let join = self.join.as_mut().filter(|join| join.from == page.from)?;
+        let join = self.join_of(&page, cx)?;
         let collected = page.collected.max(join.collected);
         join.collected = collected;
         join.highest = page.highest.max(join.highest);

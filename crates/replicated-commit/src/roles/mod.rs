@@ -136,8 +136,8 @@ impl Roles {
             Job::Log(pulled) => self.follow(|catch_up, near| catch_up.on_log_loaded(near, pulled, loaded, cx)),
             Job::FetchRecords { to, seqs } => self.catch_up.on_fetch_records(to, &seqs, loaded, cx),
             Job::FetchRows { to, records } => self.catch_up.on_fetch_rows(to, records, loaded, cx),
-            Job::CopyRows { to, from, epoch, collected } => {
-                self.move_on(|mover, near| mover.on_copy_loaded(near, to, CopyRequest { from, epoch, collected }, loaded, cx))
+            Job::CopyRows { to, copy, from, epoch, collected } => {
+                self.move_on(|mover, near| mover.on_copy_loaded(near, to, CopyRequest { copy, from, epoch, collected }, loaded, cx))
             }
             Job::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, cx),
             Job::ClockBound(_) | Job::Collect(_) => unreachable!("these are written, not loaded"),
@@ -202,7 +202,9 @@ impl Roles {
             Note::Measured(measured) => self.measures.on_measured(from, measured),
             Note::AskPlacement => cx.send_placement(from),
             Note::AskStopped { placement, after } => self.on_ask_stopped(from, placement, after, cx),
-            Note::CopyRows { from: first, epoch } => self.move_on(|mover, near| mover.on_copy_rows(near, from, first, epoch, cx)),
+            Note::CopyRows { copy, from: first, epoch } => {
+                self.move_on(|mover, near| mover.on_copy_rows(near, from, copy, first, epoch, cx))
+            }
             Note::Ping(Ping { sent, oldest, handing, incarnation, ping, epoch, closed }) => {
                 cx.compare_epoch(from, epoch);
                 cx.peers.running_since(from, oldest, handing, incarnation);

@@ -103,7 +103,7 @@ fn a_commit_is_measured_as_it_travels() {
     let id = cluster.commit(txn, &rows);
     cluster.settle();
     let TxnError::TooLarge(text) = cluster.failed(id) else { panic!("it is too large") };
-    assert!(text.contains("bytes on the wire"), "{text}");
+    assert!(text.to_string().contains("bytes on the wire"), "{text}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! `UPDATE_GOLDEN=1 cargo test -p rhumb-replicated-commit --test scenarios` records them anew.
 
 mod bounds;
+mod collected;
 mod commits;
 mod cursors;
 mod doubt;
@@ -11,6 +12,8 @@ mod floors;
 mod forgotten;
 mod halves;
 mod locks;
+mod old_transactions;
+mod open;
 mod placements;
 mod reads;
 mod resolutions;

@@ -1,11 +1,13 @@
 //! Placements: regions that vote, regions that only hold a copy, regions that hold nothing; and commits that are run from a
 //! better place, or in two rounds.
 
+use crate::resolutions::LONG;
 use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
-use rhumb_commit::placement::{Coordinators, Placement};
+use rhumb_commit::placement::{Change, Coordinators, Placement};
 use rhumb_commit::transaction::{CommitOptions, Committed, ReadMode, TxnError};
 use rhumb_core::{Body, RegionId, SiteId, Span, Timestamp};
+use rhumb_replicated_commit::records::LOG;
 use rhumb_replicated_commit::{Note, Promise};
 use std::collections::BTreeMap;
 
@@ -437,4 +439,115 @@ fn a_copied_page_counts_for_the_epoch_in_which_it_began_to_be_read() {
     cluster.let_go();
     cluster.advance(Span::from_secs(20));
     assert_eq!((cluster.placement_at(r4), cluster.stored(r4, "k").0), ((third, true), written.at));
+}
+
+/// r2 copies all rows, and is removed before the first page has come. When it is to have a copy again, that page is taken for the answer to what it
+/// asks now. What was committed in between is in no log any more.
+///
+/// 1. k = 1. r2 becomes passive; r0 sends a page of rows with k = 1, which is held up.
+/// 2. r2 is removed. k = 2; r0 and r1 drop that from their logs, as nobody else wants it.
+/// 3. r2 becomes passive again, enters the logs where they begin now, and asks r0 for rows from the first key on.
+/// 4. The page of step 1 arrives, from the source and for the key that are expected. r2 holds all rows, as it believes, and settles.
+fn copied_again(cluster: &mut Cluster) -> Option<String> {
+    let page_epoch = |envelope: &Envelope| match &envelope.body {
+        Body::Promise(Promise::CopiedRows(page)) => Some(page.epoch),
+        _ => None,
+    };
+    cluster.put(R0, &[("k", "1")]);
+    cluster.hold(move |envelope| page_epoch(envelope).is_some());
+    let mut placement = placement([NORTH, EAST], []);
+    for passives in [vec![WEST], vec![], vec![WEST]] {
+        let next = Change { passives: passives.iter().copied().collect(), ..change([NORTH, EAST], []) };
+        let (next, id) = cluster.change(R0, &placement, next);
+        cluster.settle();
+        cluster.committed(id);
+        placement = next;
+        cluster.advance(Span::from_millis(700));
+        if passives.is_empty() {
+            cluster.put(R0, &[("k", "2")]);
+            cluster.advance(Span::from_secs(10));
+            assert_eq!([R0, R1].map(|site| cluster.records(site, LOG)), [0, 0], "nobody else wants it");
+        }
+    }
+    let present = placement.epoch;
+    cluster.hold(move |envelope| page_epoch(envelope) == Some(present));
+    cluster.settle();
+    cluster.let_go();
+    cluster.advance(LONG);
+    assert!(cluster.placement_at(R2).1, "it is settled");
+    cluster.stored(R2, "k").1
+}
+
+#[test]
+fn a_page_of_an_earlier_copy_is_not_taken() {
+    let mut cluster = Cluster::placed(placement([NORTH, EAST], []), "");
+    assert_eq!(copied_again(&mut cluster), Some("2".into()), "it holds all rows");
+}
+
+/// The gateway of r2 hands its commit to r0, twice, as the answer is late; then it restarts. Its clock stood above the bound on its disk, as r1's is
+/// ahead: so the new incarnation says of itself that it may still await the end of a commit as old as that. r0 runs the second copy, over what
+/// another client has written since.
+///
+/// 1. r1, whose clock is 4.9 s ahead, commits; r2 hears of it. Its bound on disk is 3 s ahead at the most.
+/// 2. client of r2: commit k = 1. Handoff H (made above the bound) to r0, which commits it. HandedBack is late, H is said again and held up;
+///    HandedBack arrives, the client is told.
+/// 3. r2 pings: it awaits nothing as old as H. r0 forgets H.
+/// 4. client of r0: commit k = 2, acknowledged.
+/// 5. r2 crashes and restarts: its clock begins at the bound, below H, and so does what its pings say.
+/// 6. The second copy of H arrives at r0, which does not know it any more: k = 1 is committed again.
+fn handed_over_twice(cluster: &mut Cluster) -> [Option<String>; 2] {
+    let is_handoff = |envelope: &Envelope| matches!(envelope.body, Body::Note(Note::Handoff(_)));
+    let txn = cluster.begin(R2, ReadMode::Optimistic);
+    cluster.set_ahead(R1, Span::from_millis(4_900));
+    cluster.put(R1, &[("x", "1")]);
+    cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::HandedBack { .. })));
+    let id = cluster.commit(txn, &[("k", "1")]);
+    cluster.settle();
+    cluster.hold(move |envelope| is_handoff(envelope) || matches!(envelope.body, Body::Note(Note::HandedBack { .. })));
+    cluster.advance(Span::from_millis(1_100));
+    assert_eq!(cluster.under_way(is_handoff), 1, "it was said again");
+    cluster.hold(is_handoff);
+    cluster.settle();
+    cluster.committed(id);
+    cluster.advance(Span::from_millis(1_100));
+    cluster.put(R0, &[("k", "2")]);
+    cluster.kill(R2);
+    cluster.start(R2);
+    cluster.settle();
+    cluster.let_go();
+    cluster.advance(Span::from_secs(1));
+    let kept = cluster.stored(R0, "k").1;
+    // The clock of the new incarnation is behind; what it hands over is run all the same.
+    let next = cluster.put(R2, &[("m", "3")]);
+    assert_eq!(next.trips, 2, "it is handed over");
+    [kept, cluster.stored(R0, "m").1]
+}
+
+#[test]
+fn a_handoff_of_an_earlier_incarnation_is_not_run_again() {
+    let [k, m] = handed_over_twice(&mut Cluster::placed(west_by_north(), ""));
+    assert_eq!(k, Some("2".into()), "it was committed after k = 1, and acknowledged");
+    assert_eq!(m, Some("3".into()), "the new incarnation hands over as well");
+}
+
+#[cfg(feature = "planted")]
+mod planted {
+    use super::*;
+    use rhumb_core::Rules;
+    use rhumb_replicated_commit::Site;
+    use rhumb_replicated_commit::planted::Planted;
+
+    #[test]
+    fn a_page_of_an_earlier_copy_that_is_taken_is_caught() {
+        let make = |site: Site| site.with_rules(Rules::breaking(Planted::EarlierCopyTaken));
+        let mut cluster = Cluster::placed_with_sites(placement([NORTH, EAST], []), "", make);
+        assert_eq!(copied_again(&mut cluster), Some("1".into()), "an acknowledged write is not in its copy");
+    }
+
+    #[test]
+    fn a_handoff_of_an_earlier_incarnation_that_is_run_again_is_caught() {
+        let make = |site: Site| site.with_rules(Rules::breaking(Planted::EarlierHandoffTaken));
+        let [k, _] = handed_over_twice(&mut Cluster::placed_with_sites(west_by_north(), "", make));
+        assert_eq!(k, Some("1".into()), "what came after it is overwritten");
+    }
 }

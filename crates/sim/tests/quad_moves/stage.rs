@@ -1,5 +1,6 @@
 //! Sites of QuAD 40 ms from one another, clients that ask them one thing at a time, and what the tests look at.
 
+use rhumb_commit::reason::Reason;
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{RttMatrix, SiteId, Span, TxnId, Value};
@@ -55,6 +56,12 @@ pub fn answer(world: &mut World<Site>, id: RequestId) -> Answer {
 pub fn ask(world: &mut World<Site>, at: SiteId, request: Request) -> Answer {
     let id = world.submit(at, request);
     answer(world, id)
+}
+
+/// The refusal of a change that takes these sites.
+pub fn waits_for(missing: &[SiteId]) -> Answer {
+    let why = Reason::from("the quorums cannot be changed without more of their sites; missing: ");
+    Answer::Failed(TxnError::Unavailable(why.then(Reason::list(missing))))
 }
 
 pub fn change(world: &mut World<Site>, at: SiteId, goal: Goal) -> Answer {

@@ -150,7 +150,7 @@ fn what_a_dead_slave_had_prepared_ends_with_the_epoch() {
         surely(&mut world, B, Some("newer"));
         let now = explained(&mut world, B);
         assert_eq!((now.cause, now.epoch), (Cause::Orphans, Epoch(2)));
-        assert!(now.why.starts_with("r3.0 is silent"), "{}", now.why);
+        assert!(now.why.to_string().starts_with("r3.0 is silent"), "{}", now.why);
         world.run_for(Span::from_secs(20)).expect("nothing goes wrong");
         assert_eq!((epoch(&world, B), prepared(&world)), (Epoch(2), 0), "once is enough");
     }

@@ -203,7 +203,7 @@ fn one_core_and_all_slaves_go_on_once_the_other_cores_are_declared_lost() {
     crash(&mut stage, B);
     stage.run(Span::from_secs(2));
     let refused = stage.change(C, goal(&[C, D, E], &[], "two cores are silent"));
-    assert!(matches!(stage.wait(refused), Answer::Failed(TxnError::Unavailable(why)) if why.contains("missing: r0.0, r1.0")));
+    assert!(matches!(stage.wait(refused), Answer::Failed(TxnError::Unavailable(why)) if why.to_string().contains("missing: r0.0, r1.0")));
     let declared = Goal { lost: BTreeSet::from([A, B]), ..goal(&[C, D, E], &[], "two cores are lost") };
     let change = stage.change(C, declared);
     stage.wait(change);

@@ -52,7 +52,8 @@ impl CatalogView {
             None => return Err(SqlError::undefined_index(name)),
         };
         // The two are read one after the other: where they do not fit together, another transaction has changed one of them meanwhile.
-        let changed = || SqlError::from(TxnError::Conflict(format!("table {table} has changed while its index {name} was looked up")));
+        let changed =
+            || SqlError::from(TxnError::Conflict(format!("table {table} has changed while its index {name} was looked up").into()));
         let mut table = match self.fresh_table(txn, database.id, &table).await {
             Err(error) if error.state() == SqlState::UndefinedTable => return Err(changed()),
             found => TableDescriptor::clone(&*found?),

@@ -10,6 +10,14 @@
 //! view is invalidated, and the transaction that runs again asks a majority. What a statement is told *before* its commit
 //! may still be wrong, such as that a column does not exist: see [`CatalogView::may_be_stale`].
 //!
+//! | file | what |
+//! |---|---|
+//! | `layout.rs` | keys and rows of descriptors |
+//! | `view.rs`, `cache.rs` | reading and writing them in a transaction; what a gateway remembers |
+//! | `spec.rs`, `define.rs` | a definition as it is asked for, and made |
+//! | `database.rs`, `tables.rs`, `indexes.rs`, `procedures.rs`, `names.rs` | the kinds of descriptors |
+//! | `garbage.rs` | rows of what was dropped |
+//!
 //! [`Transaction::expect`]: rhumb_commit::transaction::Transaction::expect
 
 mod cache;

@@ -45,7 +45,7 @@ impl Gathered {
         self.rows += page.len();
         if self.rows > self.rows_max {
             let message = format!("the transaction writes more than {} rows: split it into several", self.rows_max);
-            return Err(SqlError::from(TxnError::TooLarge(message)));
+            return Err(SqlError::from(TxnError::TooLarge(message.into())));
         }
         self.charge.try_grow(page.iter().flatten().map(Datum::size).sum()).map_err(|error| from_datafusion(&error))?;
         self.pages.push(page);

@@ -133,7 +133,7 @@ fn row(view: &QuorumView, facts: &SiteFacts) -> Vec<Datum> {
         text(view.explanation.cores.to_string()),
         Datum::TimestampMicrosecond(since, Some(Arc::from(UTC))),
         text(view.explanation.cause.to_string()),
-        text(view.explanation.why.clone()),
+        text(view.told(&view.explanation.why)),
     ]
 }
 

@@ -7,6 +7,16 @@
 //! A statement that only reads does so at one timestamp and needs no commit; its first rows are fetched before any is
 //! sent, so that it too can run again.
 //! Before all that it is tried as [operations](super::one_shot), where the database takes such.
+//!
+//! Who runs again what another transaction was in the way of, and how often:
+//!
+//! | what | runs | bound |
+//! |---|---|---|
+//! | a statement by itself, as operations too | 10 | [`AUTOCOMMIT_ATTEMPTS_MAX`] |
+//! | a definition by itself | 5 | `DDL_ATTEMPTS_MAX` in `session/ddl.rs` |
+//! | an explicit transaction, or several statements of one text | 1 | the client is told 40001 |
+//! | one commit, beneath all these | 6 | `ATTEMPTS_MAX` in Replicated Commit's `config.rs` |
+//! | one locking read, likewise | 6 | `LOCK_ROUNDS_MAX` there |
 
 use super::outcome::outcome;
 use super::prepared::Prepared;

@@ -102,7 +102,7 @@ pub(super) fn dangling(txn: &dyn Transaction, index: &Index) -> SqlError {
     if txn.is_of_one_moment() {
         SqlError::corrupted(format_args!("index \"{}\"", index.name), "an entry points to a row that does not exist")
     } else {
-        TxnError::Conflict(format!("a row changed while it was read through index \"{}\"", index.name)).into()
+        TxnError::Conflict(format!("a row changed while it was read through index \"{}\"", index.name).into()).into()
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// The longest first packet, in bytes.
 pub const STARTUP_BYTES_MAX: usize = 10_000;
 /// The longest message of a client, in bytes: a statement with its parameters, or a piece of a COPY.
-pub const MESSAGE_BYTES_MAX: usize = 16 << 20;
+pub const CLIENT_MESSAGE_BYTES_MAX: usize = 16 << 20;
 const READ_BYTES: usize = 8 << 10;
 const LENGTH_BYTES: usize = 4;
 
@@ -83,7 +83,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         if !is_known(kind) {
             return Err(FrameError::Protocol(format!("invalid frontend message type {kind}")));
         }
-        let body = body_bytes(&self.buffer[1..], MESSAGE_BYTES_MAX)?;
+        let body = body_bytes(&self.buffer[1..], CLIENT_MESSAGE_BYTES_MAX)?;
         self.fill_whole(header + body).await?;
         self.buffer.advance(header);
         let body = self.buffer.split_to(body).freeze();

@@ -138,9 +138,9 @@ struct Transaction<R> {
 
 async fn ask(reach: &impl Reach<Site>, request: Request) -> Result<Answer, TxnError> {
     match reach.ask(request).await {
-        Ok(Answer::Failed(error)) => Err(error),
+        Ok(Answer::Failed(error)) => Err(reach.told(error)),
         Ok(answer) => Ok(answer),
-        Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string())),
+        Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string().into())),
     }
 }
 
@@ -148,10 +148,10 @@ async fn ask(reach: &impl Reach<Site>, request: Request) -> Result<Answer, TxnEr
 async fn submit(reach: &impl Reach<Site>, transaction: OneShot) -> Result<(Timestamp, Outcome), TxnError> {
     match reach.ask(Request::Run(transaction)).await {
         Ok(Answer::Ran { at, outcome }) => Ok((at, outcome)),
-        Ok(Answer::Failed(error)) => Err(error),
+        Ok(Answer::Failed(error)) => Err(reach.told(error)),
         Ok(other) => unexpected(&other),
         Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
-        Err(rejected @ Rejected::Busy) => Err(TxnError::Unavailable(rejected.to_string())),
+        Err(rejected @ Rejected::Busy) => Err(TxnError::Unavailable(rejected.to_string().into())),
     }
 }
 
@@ -348,7 +348,7 @@ impl<R: Reach<Site>> Transaction<R> {
 }
 
 fn too_large(why: &str) -> TxnError {
-    TxnError::TooLarge(format!("{why}: every region carries it out as a whole, so split it into several transactions"))
+    TxnError::TooLarge(format!("{why}: every region carries it out as a whole, so split it into several transactions").into())
 }
 
 #[async_trait]

@@ -19,10 +19,10 @@ pub(super) struct Case {
     pub(super) rules: Rules<Planted>,
     /// The quorums of the first epoch; their members are all sites.
     pub(super) first: Quorums,
-    /// The change of the first epoch.
-    pub(super) change: Change,
-    /// The gateway of the transaction, which is one of the first epoch.
-    pub(super) gateway: usize,
+    /// The changes of the first epoch, of which one at the most comes about.
+    pub(super) changes: Vec<Change>,
+    /// The gateway of the transaction, which is one of the first epoch, if there is one.
+    pub(super) gateway: Option<usize>,
 }
 
 impl Case {
@@ -30,8 +30,8 @@ impl Case {
         self.first.members().len()
     }
 
-    /// The sites that an operator declares lost for the change.
+    /// The sites that an operator declares lost for one of the changes.
     pub(super) fn lost(&self) -> BTreeSet<SiteId> {
-        self.change.goal.lost.clone()
+        self.changes.iter().flat_map(|change| change.goal.lost.iter().copied()).collect()
     }
 }

@@ -1,14 +1,14 @@
 //! The state space: where each site is, and what was sent.
 
 use super::atlas::Atlas;
-use super::case::Case;
+use super::case::{Case, Change};
 use super::facts::Facts;
 use super::machine::Event;
 use super::message::Arrival;
 use super::properties;
 use crate::configuration::{Configuration, Epoch};
 use crate::testing::site;
-use rhumb_core::SiteId;
+use rhumb_core::{Ballot, SiteId};
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub(super) struct State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// An operator asks for the change.
-    Ask,
+    /// An operator asks for the change of this number.
+    Ask(usize),
     /// The client commits its transaction.
     Commit,
     /// A message arrives.
@@ -63,6 +63,19 @@ impl Cluster {
             }
         }
         all
+    }
+
+    /// True if a configuration is proposed in two ballots.
+    pub(super) fn proposes_again(&self, state: &State) -> bool {
+        let letters: Vec<_> = state.network.iter().map(|letter| self.atlas.letter(*letter)).collect();
+        let mut ballots: Vec<(&Configuration, BTreeSet<Ballot>)> = Vec::new();
+        for (ballot, configuration) in letters.iter().filter_map(|letter| letter.message.proposed()) {
+            match ballots.iter_mut().find(|(known, _)| *known == configuration) {
+                Some((_, of_it)) => drop(of_it.insert(ballot)),
+                None => ballots.push((configuration, BTreeSet::from([ballot]))),
+            }
+        }
+        ballots.iter().any(|(_, of_it)| of_it.len() > 1)
     }
 
     /// True if that site is declared lost.
@@ -129,10 +142,10 @@ impl Model for Cluster {
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         let facts = self.facts(state);
-        let Case { change, gateway, .. } = &*self.case;
-        actions.extend((facts[change.at].epoch == Epoch::FIRST).then_some(Action::Ask));
-        let may_begin = facts[*gateway].epoch == Epoch::FIRST && facts[*gateway].is_open && !self.is_lost(state, *gateway);
-        actions.extend((may_begin && !state.has_begun).then_some(Action::Commit));
+        let is_of_first = |(_, change): &(usize, &Change)| facts[change.at].epoch == Epoch::FIRST;
+        actions.extend(self.case.changes.iter().enumerate().filter(is_of_first).map(|(number, _)| Action::Ask(number)));
+        let may_begin = |at: usize| facts[at].epoch == Epoch::FIRST && facts[at].is_open && !self.is_lost(state, at);
+        actions.extend((!state.has_begun && self.case.gateway.is_some_and(may_begin)).then_some(Action::Commit));
         for at in 0..self.case.sites() {
             let letters = self.letters(state, at).into_iter();
             let (confirmations, others): (Vec<u32>, Vec<u32>) =
@@ -145,13 +158,14 @@ impl Model for Cluster {
     fn next_state(&self, last: &State, action: Action) -> Option<State> {
         let mut state = last.clone();
         let makes_difference = match action {
-            Action::Ask => {
-                state.is_declared |= !self.case.lost().is_empty();
-                self.happens(&mut state, self.case.change.at, Event::Ask)
+            Action::Ask(number) => {
+                let Change { at, goal } = &self.case.changes[number];
+                state.is_declared |= !goal.lost.is_empty();
+                self.happens(&mut state, *at, Event::Ask(number))
             }
             Action::Commit => {
                 state.has_begun = true;
-                self.happens(&mut state, self.case.gateway, Event::Commit)
+                self.happens(&mut state, self.case.gateway?, Event::Commit)
             }
             Action::Hear { at, letter } => self.happens(&mut state, at, Event::Hear(vec![letter])),
             Action::HearConfirmations { at } => {
@@ -165,7 +179,10 @@ impl Model for Cluster {
     }
 
     fn properties(&self) -> Vec<Property<Cluster>> {
-        properties::all()
+        let mut all = properties::safety();
+        all.extend(self.case.gateway.is_some().then(properties::of_a_transaction).into_iter().flatten());
+        all.extend((self.case.changes.len() > 1).then(properties::of_rivals).into_iter().flatten());
+        all
     }
 
     fn format_action(&self, action: &Action) -> String {

@@ -29,8 +29,8 @@ const ROW: &str = "row";
 /// What happens to a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Event {
-    /// The operator asks for the change.
-    Ask,
+    /// An operator asks for the change of this number.
+    Ask(usize),
     /// The client commits its transaction.
     Commit,
     /// These messages arrive, by their numbers.
@@ -65,7 +65,7 @@ impl Machine {
     pub(super) fn take(&mut self, event: &Event, heard: Vec<Message>) -> Vec<Message> {
         let client = |id, request| Input::Client { id, request };
         let sent = match event {
-            Event::Ask => self.step(client(OPERATOR, Request::Admin(Admin::Change(self.case.change.goal.clone())))),
+            Event::Ask(number) => self.step(client(OPERATOR, Request::Admin(Admin::Change(self.case.changes[*number].goal.clone())))),
             Event::Commit => {
                 let mut sent = self.step(client(CLIENT, Request::Begin { mode: ReadMode::Locking }));
                 let txn = self.began.take().expect("an open site begins what its client asks for");

@@ -4,7 +4,7 @@ use super::case::Case;
 use crate::configuration::{Configuration, Stamped};
 use crate::message::{Note, Promise};
 use crate::testing::site;
-use rhumb_core::{Body, SiteId};
+use rhumb_core::{Ballot, Body, SiteId};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -63,6 +63,14 @@ impl Message {
     pub(super) fn decided(&self) -> Option<&Configuration> {
         match &self.body {
             Body::Note(Stamped { said: Note::Decided { configuration }, .. }) => Some(configuration),
+            _ => None,
+        }
+    }
+
+    /// The configuration that it has others accept, and in which ballot.
+    pub(super) fn proposed(&self) -> Option<(Ballot, &Configuration)> {
+        match &self.body {
+            Body::Note(Stamped { said: Note::Accept { ballot, configuration }, .. }) => Some((*ballot, configuration)),
             _ => None,
         }
     }

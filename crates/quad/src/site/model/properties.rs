@@ -18,7 +18,7 @@ pub(super) const UNDONE: &str = "what a client was told to have failed is nowher
 /// What a site says of itself.
 pub(super) const TRUE_CLAIMS: &str = "who says that it holds all before an epoch does";
 
-pub(super) fn all() -> Vec<Property<Cluster>> {
+pub(super) fn safety() -> Vec<Property<Cluster>> {
     vec![
         Property::always(AGREEMENT, |cluster: &Cluster, state: &State| {
             cluster.configurations(state).values().all(|of_epoch| of_epoch.len() == 1)
@@ -27,6 +27,17 @@ pub(super) fn all() -> Vec<Property<Cluster>> {
         Property::always(LASTING, is_lasting),
         Property::always(UNDONE, is_undone),
         Property::always(TRUE_CLAIMS, has_true_claims),
+    ]
+}
+
+/// What should be possible where one mover finds what another has begun.
+pub(super) fn of_rivals() -> Vec<Property<Cluster>> {
+    vec![Property::sometimes("what was accepted is proposed again", |cluster: &Cluster, state: &State| cluster.proposes_again(state))]
+}
+
+/// What should be possible where a client commits a transaction.
+pub(super) fn of_a_transaction() -> Vec<Property<Cluster>> {
+    vec![
         Property::sometimes("a commit is carried over", |cluster: &Cluster, state: &State| {
             decided(cluster, state).iter().any(|next| !next.carried.is_empty())
         }),

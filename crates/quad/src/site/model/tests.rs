@@ -20,21 +20,27 @@ fn cores(cores: &BTreeSet<SiteId>, members: &BTreeSet<SiteId>) -> Quorums {
     Quorums::Cores { cores, preference }
 }
 
-/// Cores 0, 1 and 2 with slave 3 become cores 1, 2 and 3 with slave 0, as the mover wants it. A client commits a transaction
-/// at the gateway.
-fn one_change(gateway: usize, mover: usize) -> Case {
+/// Cores 0, 1 and 2 with slave 3 become cores 1, 2 and 3 with slave 0, as each of the movers wants it for a reason of its own. Nobody
+/// commits a transaction.
+fn changes(movers: &[usize]) -> Case {
     let members = sites(0..4);
-    let goal = Goal::of(cores(&sites(1..4), &members), "an operator wants it");
-    Case { rules: Rules::HOLD, first: cores(&sites(0..3), &members), change: Change { at: mover, goal }, gateway }
+    let goal = |mover: usize| Goal::of(cores(&sites(1..4), &members), &format!("an operator wants it at site {mover}"));
+    let changes = movers.iter().map(|mover| Change { at: *mover, goal: goal(*mover) }).collect();
+    Case { rules: Rules::HOLD, first: cores(&sites(0..3), &members), changes, gateway: None }
 }
 
-/// The same, where an operator has declared those sites lost.
-fn with_lost(lost: &[usize], case: Case) -> Case {
+/// The same with one mover, while a client commits a transaction at the gateway.
+fn one_change(gateway: usize, mover: usize) -> Case {
+    Case { gateway: Some(gateway), ..changes(&[mover]) }
+}
+
+/// The same, where an operator has declared those sites lost for the change of the first mover.
+fn with_lost(lost: &[usize], mut case: Case) -> Case {
     let (lost, all) = (sites(lost.iter().copied()), sites(0..4));
     let members: BTreeSet<SiteId> = all.difference(&lost).copied().collect();
     let new: BTreeSet<SiteId> = members.intersection(&sites(1..4)).copied().collect();
-    let goal = Goal { lost, ..Goal::of(cores(&new, &members), "an operator has said who is lost") };
-    Case { change: Change { goal, ..case.change }, ..case }
+    case.changes[0].goal = Goal { lost, ..Goal::of(cores(&new, &members), "an operator has said who is lost") };
+    case
 }
 
 /// Explores all that a cluster of the product can reach.
@@ -57,10 +63,21 @@ fn cores_declared_lost_take_nothing_along_and_decide_nothing_else() {
     explore(with_lost(&[0, 1], one_change(CORE, 3)));
 }
 
+#[test]
+fn one_of_two_changes_that_compete_is_decided() {
+    explore(changes(&[1, 3]));
+}
+
+/// The second mover has not heard who is lost, and those take part in its attempt: they are out of reach of clients, and up.
+#[test]
+fn a_change_without_the_lost_and_one_with_them_do_not_both_come_about() {
+    explore(with_lost(&[0, 1], changes(&[3, 1])));
+}
+
 /// Sites that break a rule.
 #[cfg(feature = "planted")]
 mod planted {
-    use super::super::properties::{FENCED, LASTING};
+    use super::super::properties::{AGREEMENT, FENCED, LASTING};
     use super::*;
     use crate::planted::Planted;
     use rhumb_testkit::model::refute;
@@ -73,6 +90,10 @@ mod planted {
             (Planted::CarriedNotFetched, one_change(SLAVE, 1), LASTING),
             (Planted::ActivatedUnreconciled, one_change(CORE, 1), LASTING),
             (Planted::OldEpochServed, one_change(CORE, 1), FENCED),
+            (Planted::LossUnbounded, with_lost(&[0, 1, 3], one_change(SLAVE, 2)), LASTING),
+            (Planted::PromiseForgotten, changes(&[1, 3]), AGREEMENT),
+            (Planted::AcceptedIgnored, changes(&[1, 3]), AGREEMENT),
+            (Planted::MinorityDecides, changes(&[1, 3]), AGREEMENT),
         ] {
             println!("{rule:?}");
             refute(Cluster::new(Case { rules: Rules::breaking(rule), ..case }), property);

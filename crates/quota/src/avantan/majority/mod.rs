@@ -427,7 +427,7 @@ impl Majority {
         }
     }
 
-    /// Time passes.
+    /// Time passes: a member that has waited for too long for its leader leads (failure recovery).
     pub fn tick(&mut self, patience: &Patience, purse: &mut dyn Purse, out: &mut Out) {
         let rank = self.cluster.rank() as u32;
         let take_over = patience.cohort + rank * patience.stagger;

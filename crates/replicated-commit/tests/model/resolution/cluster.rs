@@ -31,6 +31,10 @@ pub enum Cases {
     All,
     /// The second voter and the lost region have refused: the votes abort the attempt, and a client was told so.
     Refused,
+    /// The same, and of the lost region's vote nobody hears, but of the outcome.
+    Claimed,
+    /// The second voter has refused, and nobody hears of what the lost region has voted or said.
+    Silent,
 }
 
 /// A state of the cluster.
@@ -50,10 +54,10 @@ pub struct Action {
 
 impl Resolution {
     /// The product but for a departure.
-    pub fn new(departure: Departure, bounds: Bounds, cases: Cases) -> Resolution {
+    pub fn new(departure: Departure, bounds: [Bounds; SURVIVORS], cases: Cases) -> Resolution {
         let vocabulary = Arc::new(Mutex::new(Vocabulary::default()));
         let cluster = Arc::new(Cluster { regions: SURVIVORS + 1, placement: first_placement(), departure });
-        let new = |me| Survivor::new(me, cluster.clone(), bounds);
+        let new = |me: usize| Survivor::new(me, cluster.clone(), bounds[me]);
         let beginnings = [vec![new(0).prepared()], vec![new(1), new(1).prepared(), new(1).refusing()], vec![new(2)]];
         let mut members = beginnings.into_iter().enumerate().map(|(survivor, beginnings)| {
             let count = beginnings.len() as u32;
@@ -85,23 +89,42 @@ impl Resolution {
         state
     }
 
-    /// What the lost region may have said before it was lost, and the second voter as it may be then. A message need not arrive, so there is no
-    /// state without it; and who has not voted may still refuse, so there is none for a refusal that decides nothing.
+    /// What the lost region may have said before it was lost, and the second voter as it may be then.
     fn beginnings(&self) -> Vec<State> {
         let (open, prepared, refusing) = (0, 1, 2);
         let (commits, aborts) = (Some(Outcome::Committed), Some(Outcome::Aborted));
-        let cases =
-            [(open, Vote::Firm, commits), (prepared, Vote::Firm, commits), (open, NO, None), (prepared, NO, None), (refusing, NO, aborts)];
-        let mut states = Vec::new();
-        for (second, vote, told) in cases.into_iter().filter(|(_, _, told)| self.cases == Cases::All || *told == aborts) {
-            for hearer in 0..SURVIVORS {
-                let mut words = vec![Word::Sent(vote_of_lost(&vote, hearer))];
-                words.extend(told.into_iter().flat_map(|told| [Word::Told(told), Word::Sent(claim_of_lost(told))]));
-                let said = words.into_iter().map(|word| self.vocabulary().number(word)).fold(Words::default(), Words::or);
-                states.push(State { said, sets: [0, second, 0] });
+        match self.cases {
+            // A message need not arrive, so there is no state without it; and who has not voted may still refuse, so there is none for a refusal
+            // that decides nothing.
+            Cases::All => {
+                let cases = [
+                    (open, Vote::Firm, commits),
+                    (prepared, Vote::Firm, commits),
+                    (open, NO, None),
+                    (prepared, NO, None),
+                    (refusing, NO, aborts),
+                ];
+                cases.into_iter().flat_map(|(second, vote, told)| self.beginnings_of(second, Some(&vote), told)).collect()
             }
+            Cases::Refused => self.beginnings_of(refusing, Some(&NO), aborts),
+            Cases::Claimed => self.beginnings_of(refusing, None, aborts),
+            Cases::Silent => self.beginnings_of(refusing, None, None),
         }
-        states
+    }
+
+    /// Those where the second voter is in that state, the lost region's vote is under way to one of the survivors, if it is, and its client was
+    /// `told` the outcome, which is under way to all.
+    fn beginnings_of(&self, second: SetId, vote: Option<&Vote>, told: Option<Outcome>) -> Vec<State> {
+        let ends: Vec<Word> = told.into_iter().flat_map(|told| [Word::Told(told), Word::Sent(claim_of_lost(told))]).collect();
+        let beginning = |vote: Option<Word>| {
+            let words = vote.into_iter().chain(ends.iter().cloned());
+            let said = words.map(|word| self.vocabulary().number(word)).fold(Words::default(), Words::or);
+            State { said, sets: [0, second, 0] }
+        };
+        match vote {
+            Some(vote) => (0..SURVIVORS).map(|hearer| beginning(Some(Word::Sent(vote_of_lost(vote, hearer))))).collect(),
+            None => vec![beginning(None)],
+        }
     }
 
     /// A schedule that makes the survivors say what they say on this path, one line for each input.

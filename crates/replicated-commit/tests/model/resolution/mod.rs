@@ -26,7 +26,7 @@
 //!
 //! Simplifications that leave some out: a site is told nothing while a write waits; nobody hears that a higher round was promised; clocks stand
 //! still but for those that lead; the gateway is lost with its region; regions have one site each; no log is pulled, and nothing is forgotten.
-//! And [`Bounds`]. Promises that a crash forgets are broken in `tests/resolution_model`, which has a copy of the rules.
+//! And [`Bounds`].
 
 mod automaton;
 mod cluster;
@@ -41,20 +41,37 @@ use cluster::{Cases, Resolution};
 use rhumb_testkit::model::check_shown;
 use stateright::Checker;
 use survivor::Bounds;
+use word::SURVIVORS;
+
+/// Nobody crashes, and both voters lead once.
+const NO_CRASH: [Bounds; SURVIVORS] = [Bounds { crashes: 0, rounds: 1 }; SURVIVORS];
+/// Both voters lead once, and the first of them crashes once.
+const A_LEADER_CRASHES: [Bounds; SURVIVORS] =
+    [Bounds { crashes: 1, rounds: 1 }, Bounds { crashes: 0, rounds: 1 }, Bounds { crashes: 0, rounds: 0 }];
 
 /// Explores all that the survivors of the product can reach.
-fn check(bounds: Bounds, cases: Cases) {
+fn check(bounds: [Bounds; SURVIVORS], cases: Cases) {
     let checker = check_shown(Resolution::new(Departure::default(), bounds, cases), Resolution::schedule);
     println!("{}", checker.model().sizes());
 }
 
 #[test]
 fn every_reachable_state_of_two_leaders_and_three_survivors_is_safe() {
-    check(Bounds { crashes: 0, rounds: 1 }, Cases::All);
+    check(NO_CRASH, Cases::All);
 }
 
 #[test]
 #[ignore = "takes minutes: `make soak`"]
 fn every_reachable_state_is_safe_where_survivors_crash() {
-    check(Bounds { crashes: 1, rounds: 1 }, Cases::Refused);
+    check([Bounds { crashes: 1, rounds: 1 }; SURVIVORS], Cases::Refused);
+}
+
+#[test]
+fn every_reachable_state_is_safe_where_a_leader_crashes_and_nobody_claims_the_outcome() {
+    check(A_LEADER_CRASHES, Cases::Silent);
+}
+
+#[test]
+fn every_reachable_state_is_safe_where_a_leader_crashes_and_the_lost_region_claims_an_abort() {
+    check(A_LEADER_CRASHES, Cases::Claimed);
 }

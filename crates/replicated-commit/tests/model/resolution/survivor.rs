@@ -5,7 +5,7 @@ use crate::host::{Cluster, Host, NOW, Sent, site};
 use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::votes::{Outcome, Refusal, Vote};
 use rhumb_core::{Body, Input as SiteInput, Key, RegionId, Span, Timestamp, TxnId};
-use rhumb_replicated_commit::message::{Attempt, Meta, Part, ReadCheck};
+use rhumb_replicated_commit::message::{Attempt, Meta, Part, ReadCheck, Seen};
 use rhumb_replicated_commit::resolution::Round;
 use rhumb_replicated_commit::{Note, Promise, Timer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +37,8 @@ pub enum Input {
     Crash,
 }
 
-/// How much may happen to each survivor.
-#[derive(Clone, Copy, Debug)]
+/// How much may happen to a survivor.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Bounds {
     pub crashes: u8,
     /// Rounds that it may lead.
@@ -202,7 +202,7 @@ pub fn meta() -> Meta {
 /// It reads and writes a row.
 fn part() -> Part {
     let key: Key = "k".into();
-    let reads = vec![ReadCheck { key: key.clone(), version: Timestamp::ZERO }];
+    let reads = vec![ReadCheck { key: key.clone(), seen: Seen { version: Timestamp::ZERO, is_live: false } }];
     Part { reads, ranges: Vec::new(), writes: vec![(key, Some("new".into()))] }
 }
 

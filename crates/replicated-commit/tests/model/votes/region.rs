@@ -7,7 +7,7 @@ use crate::host::{Cluster, Host, NOW, site};
 use rhumb_commit::placement::Regions;
 use rhumb_core::{Key, Span, Timestamp, TxnId};
 use rhumb_replicated_commit::Note;
-use rhumb_replicated_commit::message::{Attempt, Meta, Part, ReadCheck};
+use rhumb_replicated_commit::message::{Attempt, Meta, Part, ReadCheck, Seen};
 use std::sync::Arc;
 
 /// What happens to a region.
@@ -127,6 +127,6 @@ fn meta(txn: usize) -> Meta {
 /// Both transactions read and write the same row.
 fn part() -> Part {
     let key: Key = "k".into();
-    let reads = vec![ReadCheck { key: key.clone(), version: Timestamp::ZERO }];
+    let reads = vec![ReadCheck { key: key.clone(), seen: Seen { version: Timestamp::ZERO, is_live: false } }];
     Part { reads, ranges: Vec::new(), writes: vec![(key, Some("new".into()))] }
 }

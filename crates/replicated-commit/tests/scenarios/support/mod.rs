@@ -36,7 +36,12 @@ impl Cluster {
 
     /// The same with one site in each region, of which not all are active.
     pub fn placed(placement: Placement, goal: &str) -> Cluster {
-        Cluster::build(3, 1, placement, goal, |site| site)
+        Cluster::placed_with_sites(placement, goal, |site| site)
+    }
+
+    /// The same of sites that `make` has changed.
+    pub fn placed_with_sites(placement: Placement, goal: &str, make: fn(Site) -> Site) -> Cluster {
+        Cluster::build(3, 1, placement, goal, make)
     }
 
     /// The same with one site in each of `regions`.
