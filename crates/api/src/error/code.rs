@@ -25,18 +25,27 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The request can never be granted: its body, a name, an amount or a choice cannot be.
+    /// The request can never be granted: its method, its body, a name, an amount or a choice cannot be.
     /// Way out: ask for what the message allows.
     Invalid = [400, 405, 413, 415],
     /// The configuration of the site does not say `chaos = true`.
     /// Way out: set that and restart the site, if it is there to be harmed.
     Forbidden = [403],
+    /// A page of another site asks, as the header `Origin` or `Sec-Fetch-Site` tells.
+    /// Way out: ask from a program, or from a page of the site's own address.
+    CrossOrigin = [403],
+    /// There is nothing at this path.
+    /// Way out: ask for a path that `/openapi.json` lists.
+    NotFound = [404],
     /// There is no quota of that name, or none to be its parent.
     /// Way out: create it first.
     NoQuota = [404],
     /// The site holds no databases of protocol `quad`.
     /// Way out: ask another one, or create one.
     NoQuorums = [404],
+    /// The body did not come within 10 s.
+    /// Way out: send it at once, over a new connection.
+    Timeout = [408],
     /// There is a quota of that name already.
     /// Way out: use that one, or take another name.
     Exists = [409],
@@ -67,6 +76,9 @@ codes! {
     /// This site was declared lost to quotas.
     /// Way out: ask another one.
     Lost = [410],
+    /// The host that the request names is not this site.
+    /// Way out: ask by an IP address or as `localhost`, or add the name to `names` of `[http]`.
+    Misdirected = [421],
     /// The site has too few tokens, and sites with more do not answer or need them.
     /// Way out: ask again after `Retry-After`.
     Unreachable = [503],

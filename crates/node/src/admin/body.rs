@@ -17,9 +17,7 @@ pub(super) fn read<T: DeserializeOwned>(headers: &HeaderMap, body: Body, bytes_m
         return Err(Failed::invalid_with(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
     let body = body.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            Failed::invalid_with(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {bytes_max} bytes"))
-        }
+        StatusCode::PAYLOAD_TOO_LARGE => Failed::too_large(bytes_max),
         status => Failed::invalid_with(status, rejection.body_text()),
     })?;
     let mut json = serde_json::Deserializer::from_slice(&body);

@@ -81,7 +81,7 @@ async fn load(status: &Status, quad: Option<&Handle<Quad>>, percent: u64, for_s:
             tracing::warn!("chaos: {name} is loaded with {percent} %");
             Ok(name)
         }
-        Ok(Answer::Failed(error)) => Err(error.into()),
+        Ok(Answer::Failed(error)) => Err(status.told(error).into()),
         Ok(other) => unreachable!("the site answered something else than was asked: {other:?}"),
         Err(rejected) => Err(Failed::new(Code::Unavailable, rejected.to_string())),
     }

@@ -33,6 +33,11 @@ impl Failed {
         debug_assert!(Code::Invalid.statuses().contains(&status.as_u16()), "{status} is not in the table");
         Failed { status, ..Failed::invalid(message) }
     }
+
+    /// The body has more bytes than are taken.
+    pub fn too_large(bytes_max: usize) -> Failed {
+        Failed::invalid_with(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {bytes_max} bytes"))
+    }
 }
 
 impl From<Refusal> for Failed {

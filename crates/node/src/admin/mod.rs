@@ -38,12 +38,13 @@ use crate::runtime::Handle;
 use crate::status::Status;
 use async_trait::async_trait;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use document::{Document, Text};
 use failed::Failed;
+use rhumb_api::error::Code;
 use rhumb_catenae::Site as Catenae;
 use rhumb_quad::Site as Quad;
 use rhumb_quota::refusal::Refusal;
@@ -83,8 +84,20 @@ pub fn router<C: Commits, Q: KeepsQuotas>(
         .merge(of_quotas)
         .split_for_parts();
     let text = serde_json::to_vec(&document).expect("a document has a form in JSON");
+    let routes = routes.fallback(nowhere).method_not_allowed_fallback(method_not_allowed);
     let routes = routes.layer(Extension(Text(text.into()))).layer(from_fn_with_state(status, refuse_while_stopping));
     guarded(routes, names)
+}
+
+/// Refuses a request for a path at which there is nothing.
+async fn nowhere() -> Failed {
+    Failed::new(Code::NotFound, "there is nothing at this path; /openapi.json lists those that there are")
+}
+
+/// Refuses a request to a path that does not take its method. The answer gets the header Allow besides.
+async fn method_not_allowed(method: Method) -> Failed {
+    let why = format!("this path does not take {method}; the header Allow says what it takes");
+    Failed::invalid_with(StatusCode::METHOD_NOT_ALLOWED, why)
 }
 
 /// Lets a site that is stopping take up nothing new.
