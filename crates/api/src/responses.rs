@@ -7,7 +7,7 @@ use utoipa::ToResponse;
 #[derive(ToResponse)]
 pub struct Invalid(pub Error);
 
-/// `INVALID`: the body is longer than 16 KiB, or 64 KiB at `/placement`.
+/// `INVALID`: the body is longer than 16 KiB, or than 64 KiB at `/placement`, `/quorums` and `/chaos`.
 #[derive(ToResponse)]
 pub struct TooLarge(pub Error);
 

@@ -508,7 +508,7 @@ async fn the_openapi_document_describes_every_operation_and_nothing_else() {
                 assert_eq!(status, 405, "{method} {path} is not in the document");
                 continue;
             };
-            assert!(status != 405 && !answer.contains("NOTFOUND"), "{method} {path} is not served");
+            assert!(status != 405 && (status != 404 || !answer.contains("NOTFOUND")), "{method} {path} is not served");
             operations.push(format!("{method} {path}"));
             assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{method} {path} has no summary");
             for (status, response) in operation["responses"].as_object().expect("responses") {

@@ -13,7 +13,9 @@ use utoipa::OpenApi;
 #[openapi(
     info(
         title = "Rhumb",
-        description = "A site of a Rhumb cluster: its quotas and its state.",
+        description = "A site of a Rhumb cluster: its quotas and its state. Besides what its operation says, any request may be refused \
+                       with an Error: 400 and 413 `INVALID`, 403 `CROSSORIGIN`, 408 `TIMEOUT` and 421 `MISDIRECTED`; and, but for probes, 503 \
+                       `UNAVAILABLE` while the site stops.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     components(
