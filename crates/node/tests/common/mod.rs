@@ -231,6 +231,8 @@ impl Actor for ToyQuotas {
                 fx.answer(id, Answer::Listed(Vec::new()));
                 self.held.drain(..).for_each(|held| fx.answer(held, Answer::Ran(vec![Ok(Done { left: 0 })])));
             }
+            Input::Client { id, request: quotas::Request::Get { name, .. } } => fx.answer(id, Answer::Got(Err(Refusal::Unknown(name)))),
+            Input::Client { id, request: quotas::Request::Drop { name } } => fx.answer(id, Answer::Changed(Err(Refusal::Unknown(name)))),
             Input::Client { .. } => panic!("the toy was told to"),
             Input::Message { .. } | Input::Timer(()) | Input::Loaded { .. } | Input::Persisted { .. } => {}
         }
