@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_node::admin::Chaos;
+use rhumb_api::chaos::Chaos;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(chaos) = serde_json::from_slice::<Chaos>(data) else { return };

@@ -4,6 +4,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
+use rhumb_api::error::Error as ApiError;
 use serde::Serialize;
 use std::time::Duration;
 use thiserror::Error;
@@ -21,6 +22,23 @@ pub struct Answer {
     pub status: u16,
     /// The text of the body, without the blanks around it.
     pub body: String,
+}
+
+impl Answer {
+    /// True if the site did what it was asked for.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// Why the site refuses, for people; `None` if the body is not an error of a site.
+    pub fn refusal(&self) -> Option<String> {
+        serde_json::from_str(&self.body).ok().map(|ApiError { error }| error.message)
+    }
+
+    /// The same; if the body is something else, that.
+    pub fn reason(&self) -> String {
+        self.refusal().unwrap_or_else(|| self.body.clone())
+    }
 }
 
 /// Why there is no answer.
@@ -73,5 +91,19 @@ async fn exchange(base: &str, path: &str, method: Method, body: String) -> Resul
         answer = &mut answered => answer,
         // The connection may end together with the answer; what has been read of it is still there.
         closed = connection => { closed?; answered.await }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_the_message_of_an_error_or_whatever_was_answered() {
+        let answer = |body: &str| Answer { status: 503, body: body.to_owned() };
+        let error = answer(r#"{"error":{"code":"UNAVAILABLE","message":"the site is busy"}}"#);
+        assert_eq!((error.refusal().as_deref(), error.reason().as_str()), (Some("the site is busy"), "the site is busy"));
+        let other = answer("<html>");
+        assert_eq!((other.refusal(), other.reason().as_str()), (None, "<html>"));
     }
 }

@@ -312,7 +312,7 @@ async fn a_placement_that_cannot_come_next_is_refused() {
     let demo = Demo::start(&PLACED);
     let http = demo.of_region(0, "http");
     let cases = [
-        ("{", 400, "not a placement"),
+        ("{", 400, "the body: EOF while parsing"),
         (r#"{"epoch": 1, "active": []}"#, 400, "at least one active region"),
         (r#"{"epoch": 1, "active": ["mars"]}"#, 400, "there is no region `mars`; there are california, oregon"),
         (r#"{"epoch": 1, "active": ["oregon"], "passive": ["oregon"]}"#, 400, "oregon cannot be active and passive at once"),

@@ -40,6 +40,11 @@ async fn sent(address: SocketAddr, request: &str) -> TcpStream {
     stream
 }
 
+/// The body of a refusal.
+fn error(code: &str, message: &str) -> String {
+    serde_json::json!({ "error": { "code": code, "message": message } }).to_string()
+}
+
 /// All that comes until the connection is closed.
 async fn rest(mut stream: TcpStream) -> String {
     let mut answer = Vec::new();
@@ -132,7 +137,7 @@ async fn a_body_is_bounded_in_bytes_and_in_time() {
     let answer = rest(sent(address, &(longer + &most + "x")).await).await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413 "), "{answer}");
     let answer = rest(sent(address, "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n1234").await).await;
-    assert!(answer.starts_with("HTTP/1.1 408 ") && answer.ends_with("\r\n\r\nthe body did not come within 10 s\n"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 408 ") && answer.ends_with(&error("TIMEOUT", "the body did not come within 10 s")), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,6 +195,6 @@ async fn pages_of_other_sites_reach_nothing() {
         }
     }
     let (_, why) = ask(address, Method::GET, "/", &[("host", "evil.example")]).await;
-    let expected = "this site is not `evil.example`: ask it by an IP address or as localhost, or add the name to `names` of `[http]` in its configuration\n";
-    assert_eq!(why, expected);
+    let expected = "this site is not `evil.example`: ask it by an IP address or as localhost, or add the name to `names` of `[http]` in its configuration";
+    assert_eq!(why, error("MISDIRECTED", expected));
 }

@@ -6,6 +6,7 @@
 
 use crate::answer::{answer, answer_quota};
 use crate::calls::{Calls, Outcomes};
+use crate::code::Code;
 use crate::decode::decode;
 use crate::error::CommandError;
 use crate::frame::{COMMAND_BYTES_MAX, Malformed};
@@ -246,7 +247,7 @@ impl Connection<'_> {
         match &ending {
             // It would show a reply to whoever made it send the request.
             Some(Ending::Browser) | None => {}
-            Some(error) => self.replies.error("ERR", error),
+            Some(error) => self.replies.error(Code::Err, error),
         }
         timeout(UNREAD_MAX, self.stream.write_all(self.replies.unsent())).await.map_err(|_| Ending::Unread)??;
         self.stream.shutdown().await?;

@@ -1,5 +1,6 @@
 //! Why a command was not carried out. The connection goes on.
 
+use crate::code::Code;
 use crate::table::{COMMANDS, Entry};
 use rhumb_quota::refusal::Refusal;
 use std::borrow::Cow;
@@ -39,13 +40,13 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// A word for programs.
-    pub fn code(&self) -> &'static str {
+    /// For programs.
+    pub fn code(&self) -> Code {
         match self {
-            CommandError::Refused(refusal) => refusal.code(),
-            CommandError::Version => "NOPROTO",
-            CommandError::Discarded => "EXECABORT",
-            _ => "ERR",
+            CommandError::Refused(refusal) => refusal.into(),
+            CommandError::Version => Code::NoProto,
+            CommandError::Discarded => Code::ExecAbort,
+            _ => Code::Err,
         }
     }
 

@@ -13,6 +13,7 @@
 
 mod answer;
 mod calls;
+mod code;
 mod connection;
 pub mod decode;
 mod error;

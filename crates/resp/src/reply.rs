@@ -3,6 +3,7 @@
 //! The two differ in what has no word in RESP2: null becomes a null bulk string, a map the array of its keys and values,
 //! a set an array.
 
+use crate::code::Code;
 use rhumb_quota::refusal::Refusal;
 use std::fmt::Display;
 
@@ -51,10 +52,10 @@ impl Replies {
     }
 
     /// `-CODE message`, in one line whatever the message holds.
-    pub fn error(&mut self, code: &str, message: impl Display) {
+    pub fn error(&mut self, code: Code, message: impl Display) {
         self.bytes.push(b'-');
         let begin = self.bytes.len();
-        self.bytes.extend_from_slice(format!("{code} {message}").as_bytes());
+        self.bytes.extend_from_slice(format!("{} {message}", code.word()).as_bytes());
         for byte in &mut self.bytes[begin..] {
             if byte.is_ascii_control() {
                 *byte = b' ';
@@ -65,7 +66,7 @@ impl Replies {
 
     /// Why a quota did not do what was asked.
     pub fn refusal(&mut self, refusal: &Refusal) {
-        self.error(refusal.code(), refusal);
+        self.error(refusal.into(), refusal);
     }
 
     /// A whole number.
@@ -151,7 +152,7 @@ mod tests {
             assert_eq!(written(protocol, |replies| replies.integer(u64::MAX)), ":18446744073709551615\r\n");
             assert_eq!(written(protocol, |replies| replies.bulk("a\r\n")), "$3\r\na\r\n\r\n");
             assert_eq!(written(protocol, |replies| replies.array(2)), "*2\r\n");
-            assert_eq!(written(protocol, |replies| replies.error("ERR", "two\r\nlines\0")), "-ERR two  lines \r\n");
+            assert_eq!(written(protocol, |replies| replies.error(Code::Err, "two\r\nlines\0")), "-ERR two  lines \r\n");
         }
     }
 

@@ -6,10 +6,10 @@ mod quad;
 mod quotas;
 mod replicated_commit;
 
+use rhumb_api::chaos::{Chaos, Direction};
 use rhumb_core::record::encode;
 use rhumb_core::{Batch, Body, Key, KeyRange, Row, SiteId, Time, Timestamp, TxnId, Value};
 use rhumb_forecast::{LstmConfig, Order, Spec};
-use rhumb_node::admin::Chaos;
 use rhumb_node::config::{
     Catenae, Clock, Cluster, ClusterRegion, Config, Coordinators, Http, Limits, Listen, OwnSite, Placement, Quad, Quotas, Region, Storage,
     Wan,
@@ -17,7 +17,6 @@ use rhumb_node::config::{
 use rhumb_node::incarnation::Progress;
 use rhumb_node::secret::Secret;
 use rhumb_node::service::Service;
-use rhumb_node::transport::Direction;
 use rhumb_node::transport::frame::{Greeting, Greetings, Hello, Kind, NONCE_BYTES, Ping, Side, encode as framed};
 use rhumb_store::{FjallEngine, FjallOptions, Store};
 use serde::Serialize;

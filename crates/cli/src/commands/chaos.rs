@@ -9,9 +9,8 @@ use super::{fail, runtime};
 use crate::http;
 use crate::running::{self, Running, RunningError, RunningSite};
 use clap::{Args as ClapArgs, Subcommand};
+use rhumb_api::chaos::{Chaos, Direction};
 use rhumb_display::parse_duration;
-use rhumb_node::admin::Chaos;
-use rhumb_node::transport::Direction;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -280,5 +279,5 @@ async fn on_links(
 
 async fn tell(site: &RunningSite, chaos: &Chaos) -> Result<(), ChaosError> {
     let answer = http::post(&site.http, "/chaos", chaos).await?;
-    if answer.status == 200 { Ok(()) } else { Err(ChaosError::Refused(format!("{site} refuses: {}", answer.body))) }
+    if answer.status == 200 { Ok(()) } else { Err(ChaosError::Refused(format!("{site} refuses: {}", answer.reason()))) }
 }

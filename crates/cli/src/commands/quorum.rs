@@ -4,8 +4,8 @@ use super::reach::Reach;
 use super::{fail, runtime};
 use crate::http;
 use clap::{Args as ClapArgs, Subcommand};
+use rhumb_api::quorums::{QuorumChange, QuorumPlan, QuorumRole, QuorumSite, Quorums};
 use rhumb_display::Table;
-use rhumb_node::admin::quorums::{Change, Shown, ShownPlan, ShownSite};
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -88,16 +88,16 @@ pub fn run(args: &Args) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn ask(base: &str) -> Result<Shown, String> {
+async fn ask(base: &str) -> Result<Quorums, String> {
     let answer = http::get(base, "/quorums").await.map_err(|error| error.to_string())?;
     if answer.status != 200 {
-        return Err(format!("{base}/quorums answers {}: {}", answer.status, answer.body.trim_end()));
+        return Err(format!("{base}/quorums answers {}: {}", answer.status, answer.reason()));
     }
     serde_json::from_str(&answer.body).map_err(|error| format!("{base}/quorums is not that of a site: {error}"))
 }
 
 /// Has `leaves` be members no more, and returns what is then.
-async fn leave(args: &Args, leaves: &[String], lost: bool) -> Result<Shown, String> {
+async fn leave(args: &Args, leaves: &[String], lost: bool) -> Result<Quorums, String> {
     let sites: Vec<String> = leaves.iter().map(|name| full_name(name)).collect();
     let base = match args.reach.base_among(|site| !sites.contains(&site.to_string())) {
         Err(_) if args.reach.base().is_ok() => return Err("a site does not take itself out; name another one with --site".to_owned()),
@@ -106,7 +106,7 @@ async fn leave(args: &Args, leaves: &[String], lost: bool) -> Result<Shown, Stri
     if lost {
         eprintln!("{}", risk(&sites));
     }
-    tell(&base, &Change::Leave { sites, lost }).await?;
+    tell(&base, &QuorumChange::Leave { sites, lost }).await?;
     ask(&base).await
 }
 
@@ -126,16 +126,16 @@ fn risk(sites: &[String]) -> String {
 }
 
 /// Has `joins` ask to be a member, and waits until it is one.
-async fn join(args: &Args, joins: Option<&str>) -> Result<Shown, String> {
+async fn join(args: &Args, joins: Option<&str>) -> Result<Quorums, String> {
     let base = match joins {
         Some(joins) => args.reach.alive(Some(joins), |_| true)?,
         None => args.reach.base()?,
     };
-    tell(&base, &Change::Join).await?;
+    tell(&base, &QuorumChange::Join).await?;
     let joined = async {
         loop {
             let shown = ask(&base).await?;
-            if shown.sites.iter().any(|site| site.site == shown.site && site.role != "none") {
+            if shown.sites.iter().any(|site| site.site == shown.site && site.role != QuorumRole::None) {
                 return Ok(shown);
             }
             tokio::time::sleep(JOIN_POLL).await;
@@ -145,15 +145,15 @@ async fn join(args: &Args, joins: Option<&str>) -> Result<Shown, String> {
     tokio::time::timeout(JOIN_TIMEOUT, joined).await.unwrap_or_else(|_| Err(late()))
 }
 
-async fn tell(base: &str, change: &Change) -> Result<(), String> {
+async fn tell(base: &str, change: &QuorumChange) -> Result<(), String> {
     let answer = http::post(base, "/quorums", change).await.map_err(|error| error.to_string())?;
-    if answer.status == 200 { Ok(()) } else { Err(answer.body.trim_end().to_owned()) }
+    if answer.status == 200 { Ok(()) } else { Err(answer.reason()) }
 }
 
 /// What people see: a table of the sites, then the plan in words.
-fn text(shown: &Shown) -> String {
+fn text(shown: &Quorums) -> String {
     let mut out = String::new();
-    let Shown { site, epoch, cores, why, planner, sealed, .. } = shown;
+    let Quorums { site, epoch, cores, why, planner, sealed, .. } = shown;
     let _ = writeln!(out, "epoch {epoch} as {site} sees it: {why}; cores = {cores}");
     if *sealed {
         let _ = writeln!(out, "the quorums are being changed now");
@@ -173,11 +173,11 @@ fn text(shown: &Shown) -> String {
     out
 }
 
-fn row(site: &ShownSite) -> Vec<String> {
+fn row(site: &QuorumSite) -> Vec<String> {
     let percent = |share: Option<f64>| share.map_or(NONE.to_owned(), |share| format!("{:.0} %", share * 100.0));
     let number = |number: Option<f64>, digits: usize| number.map_or(NONE.to_owned(), |number| format!("{number:.digits$}"));
     let listed = |names: &[String]| if names.is_empty() { NONE.to_owned() } else { names.join(" ") };
-    let role = if site.up { site.role.clone() } else { format!("{}, silent", site.role) };
+    let role = if site.up { site.role.to_string() } else { format!("{}, silent", site.role) };
     vec![
         site.site.clone(),
         role,
@@ -191,7 +191,7 @@ fn row(site: &ShownSite) -> Vec<String> {
     ]
 }
 
-fn in_words(plan: &ShownPlan, planner: &str) -> String {
+fn in_words(plan: &QuorumPlan, planner: &str) -> String {
     let mut out = String::new();
     let says = if plan.due { "a change is due, and" } else { "nothing changes:" };
     let _ = writeln!(out, "{says} {}", if plan.due { format!("{planner} brings it about: {}", plan.why) } else { plan.why.clone() });

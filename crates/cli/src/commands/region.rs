@@ -4,7 +4,7 @@ use super::reach::Reach;
 use super::{fail, runtime};
 use crate::http;
 use clap::{Args as ClapArgs, Subcommand};
-use rhumb_node::admin::placement::{Named, Shown};
+use rhumb_api::placement::{Placement, PlacementChange, PlacementStatus};
 use std::process::ExitCode;
 
 /// Declare regions lost.
@@ -72,31 +72,32 @@ fn risk(regions: &[String]) -> String {
 }
 
 /// Has the placement without `regions` come next.
-async fn declare(base: &str, regions: &[String]) -> Result<Named, String> {
+async fn declare(base: &str, regions: &[String]) -> Result<Placement, String> {
     let answer = http::get(base, "/placement").await.map_err(|error| error.to_string())?;
     if answer.status != 200 {
-        return Err(format!("{base}/placement answers {}: {}", answer.status, answer.body));
+        return Err(format!("{base}/placement answers {}: {}", answer.status, answer.reason()));
     }
-    let shown: Shown = serde_json::from_str(&answer.body).map_err(|error| format!("{base}/placement is not that of a site: {error}"))?;
-    let next = without(shown.placement, regions);
+    let status: PlacementStatus =
+        serde_json::from_str(&answer.body).map_err(|error| format!("{base}/placement is not that of a site: {error}"))?;
+    let next = without(status.placement, regions);
     let answer = http::post(base, "/placement", &next).await.map_err(|error| format!("{error}; look at {base}/placement"))?;
     if answer.status != 200 {
-        return Err(answer.body);
+        return Err(answer.reason());
     }
     serde_json::from_str(&answer.body).map_err(|error| format!("{base}/placement answers what is no placement: {error}"))
 }
 
 /// What is to come after `placement`: nobody waits for `regions`, nor reads or commits there.
-fn without(placement: Named, regions: &[String]) -> Named {
-    let Named { epoch, mut active, mut passive, mut coordinators, .. } = placement;
+fn without(placement: Placement, regions: &[String]) -> PlacementChange {
+    let Placement { epoch, mut active, mut passive, mut coordinators, .. } = placement;
     active.retain(|region| !regions.contains(region));
     passive.retain(|region| !regions.contains(region));
     coordinators.retain(|_, named| !regions.contains(&named.read) && !regions.contains(&named.commit));
-    Named { epoch, active, passive, coordinators, lost: regions.to_vec() }
+    PlacementChange { epoch, active, passive, coordinators, lost: regions.to_vec() }
 }
 
-fn text(placement: &Named) -> String {
-    let Named { epoch, active, passive, lost, .. } = placement;
+fn text(placement: &Placement) -> String {
+    let Placement { epoch, active, passive, lost, .. } = placement;
     let passive = if passive.is_empty() { String::new() } else { format!(", passive: {}", passive.join(", ")) };
     format!("placement {epoch} is decided. Active: {}{passive}, lost: {}", active.join(", "), lost.join(", "))
 }
@@ -104,7 +105,7 @@ fn text(placement: &Named) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rhumb_node::admin::placement::NamedCoordinators;
+    use rhumb_api::placement::Coordinators;
     use std::collections::BTreeMap;
 
     fn names(names: &[&str]) -> Vec<String> {
@@ -113,13 +114,17 @@ mod tests {
 
     #[test]
     fn a_lost_region_neither_votes_nor_is_read_nor_runs_commits() {
-        let by = |read: &str, commit: &str| NamedCoordinators { read: read.to_owned(), commit: commit.to_owned() };
+        let by = |read: &str, commit: &str| Coordinators { read: read.to_owned(), commit: commit.to_owned() };
         let coordinators = BTreeMap::from([("d".to_owned(), by("c", "a")), ("e".to_owned(), by("a", "b"))]);
-        let placement = Named { epoch: 7, active: names(&["a", "b", "c"]), passive: names(&["d"]), coordinators, lost: names(&["z"]) };
+        let placement = Placement { epoch: 7, active: names(&["a", "b", "c"]), passive: names(&["d"]), coordinators, lost: names(&["z"]) };
         let next = without(placement, &names(&["c", "d"]));
         let kept = BTreeMap::from([("e".to_owned(), by("a", "b"))]);
-        assert_eq!(next, Named { epoch: 7, active: names(&["a", "b"]), passive: vec![], coordinators: kept, lost: names(&["c", "d"]) });
-        assert_eq!(text(&next), "placement 7 is decided. Active: a, b, lost: c, d");
+        assert_eq!(
+            next,
+            PlacementChange { epoch: 7, active: names(&["a", "b"]), passive: vec![], coordinators: kept, lost: names(&["c", "d"]) }
+        );
+        let PlacementChange { epoch, active, passive, coordinators, lost } = next;
+        assert_eq!(text(&Placement { epoch, active, passive, coordinators, lost }), "placement 7 is decided. Active: a, b, lost: c, d");
     }
 
     #[test]

@@ -6,8 +6,10 @@ use crate::http;
 use crate::running::{self, Running};
 use clap::Args as ClapArgs;
 use futures::future::join_all;
+use rhumb_api::quorums::QuorumRole;
+use rhumb_api::status::{QuorumStatus, QuotaStatus, RegionStatus, Status, TransactionStatus};
 use rhumb_display::Table;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,69 +37,12 @@ pub struct Args {
     json: bool,
 }
 
-/// What `GET /status` shows, as far as it is used here.
-#[derive(Deserialize, Serialize)]
-struct SiteStatus {
-    site: String,
-    ready: bool,
-    reason: Option<String>,
-    regions: Vec<RegionStatus>,
-    peers: Vec<PeerStatus>,
-    transactions: Option<TransactionStatus>,
-    quotas: Option<QuotaStatus>,
-    /// A site of an earlier release has none.
-    #[serde(default)]
-    quorums: Option<QuorumStatus>,
-}
-
-#[derive(Deserialize, Serialize)]
-struct QuorumStatus {
-    epoch: u64,
-    role: String,
-    cores: String,
-    caught_up: bool,
-    sealed: bool,
-    load: Option<f64>,
-    why: String,
-}
-
-#[derive(Deserialize, Serialize)]
-struct RegionStatus {
-    name: String,
-    local: bool,
-    reachable: u32,
-    floor_ms: Option<f64>,
-    role: String,
-    reads_at: Option<String>,
-    commits_at: Option<String>,
-}
-
-#[derive(Deserialize, Serialize)]
-struct PeerStatus {
-    connected: bool,
-}
-
-#[derive(Deserialize, Serialize)]
-struct TransactionStatus {
-    open: u64,
-    prepared: u64,
-    in_doubt: u64,
-    safe_lag_ms: Option<f64>,
-}
-
-#[derive(Deserialize, Serialize)]
-struct QuotaStatus {
-    quotas: u64,
-    waiting: u64,
-    redistributing: u64,
-}
-
 /// A site, and what came of asking it.
 #[derive(Serialize)]
 struct Asked {
     site: String,
     http: String,
-    status: Option<SiteStatus>,
+    status: Option<Status>,
     error: Option<String>,
 }
 
@@ -173,12 +118,12 @@ fn row(site: &Asked) -> Vec<String> {
     };
     let millis = |millis: Option<f64>| millis.map_or(NONE.to_owned(), |millis| format!("{millis:.1}"));
     let transactions = status.transactions.as_ref();
-    let count = |of: fn(&TransactionStatus) -> u64| transactions.map_or(NONE.to_owned(), |transactions| of(transactions).to_string());
-    let quotas = |of: fn(&QuotaStatus) -> u64| status.quotas.as_ref().map_or(NONE.to_owned(), |quotas| of(quotas).to_string());
+    let count = |of: fn(&TransactionStatus) -> usize| transactions.map_or(NONE.to_owned(), |transactions| of(transactions).to_string());
+    let quotas = |of: fn(&QuotaStatus) -> usize| status.quotas.as_ref().map_or(NONE.to_owned(), |quotas| of(quotas).to_string());
     let local = status.regions.iter().find(|region| region.local);
     vec![
         status.site.clone(),
-        local.map_or(NONE, |region| &region.role).to_owned(),
+        local.map_or(NONE.to_owned(), |region| region.role.to_string()),
         if status.ready { "yes" } else { "no" }.to_owned(),
         format!("{}/{}", status.regions.iter().filter(|region| region.reachable > 0).count(), status.regions.len()),
         format!("{}/{}", status.peers.iter().filter(|peer| peer.connected).count(), status.peers.len()),
@@ -210,7 +155,8 @@ fn quorums(asked: &[Asked]) -> Option<String> {
         .filter_map(|site| site.status.as_ref().and_then(|status| Some((&status.site[..], status.quorums.as_ref()?))))
         .collect();
     let latest = said.iter().map(|(_, quorums)| quorums).max_by_key(|quorums| quorums.epoch)?;
-    let cores: Vec<&str> = said.iter().filter(|(_, own)| own.epoch == latest.epoch && own.role == "core").map(|(site, _)| *site).collect();
+    let cores: Vec<&str> =
+        said.iter().filter(|(_, own)| own.epoch == latest.epoch && own.role == QuorumRole::Core).map(|(site, _)| *site).collect();
     let behind: Vec<&str> =
         said.iter().filter(|(_, own)| own.epoch < latest.epoch || !own.caught_up || own.sealed).map(|(site, _)| *site).collect();
     let behind = if behind.is_empty() { String::new() } else { format!("; not there yet: {}", behind.join(", ")) };
@@ -236,10 +182,14 @@ mod tests {
     /// What is shown of a site whose actor says `transactions`.
     fn site(name: &str, transactions: &str) -> Asked {
         let answer = format!(
-            r#"{{"site":"{name}","ready":true,"reason":null,"regions":[{{"name":"a","local":true,"reachable":1,"floor_ms":2.5,"role":"active"}},
-                    {{"name":"b","local":false,"reachable":0,"floor_ms":null,"role":"none","reads_at":"a","commits_at":"c"}}],
-                "peers":[{{"connected":true}},{{"connected":false}}],"transactions":{transactions},
-                "quotas":{{"quotas":3,"waiting":12,"redistributing":1}}}}"#
+            r#"{{"cluster":"test","site":"{name}","ready":true,"reason":null,"regions":[
+                    {{"name":"a","local":true,"sites":1,"reachable":1,"rtt_ms":0.0,"floor_ms":2.5,"role":"active","reads_at":null,"commits_at":null}},
+                    {{"name":"b","local":false,"sites":1,"reachable":0,"rtt_ms":null,"floor_ms":null,"role":"none","reads_at":"a","commits_at":"c"}}],
+                "peers":[
+                    {{"site":"b/0","address":"h:1","connected":true,"rtt_ms":2.5,"heard_ms_ago":1,"clock_ahead_ms":0.1,"clock_apart":false}},
+                    {{"site":"c/0","address":"h:2","connected":false,"rtt_ms":null,"heard_ms_ago":null,"clock_ahead_ms":null,"clock_apart":false}}],
+                "transactions":{transactions},
+                "quotas":{{"quotas":3,"waiting":12,"redistributing":1,"lost":0,"unsettled":0}},"epochs":null,"quorums":null}}"#
         );
         let status = serde_json::from_str(&answer).expect("what a site shows");
         Asked { site: name.to_owned(), http: String::new(), status: Some(status), error: None }
@@ -247,8 +197,8 @@ mod tests {
 
     #[test]
     fn a_commit_in_doubt_is_counted_and_explained() {
-        let quiet = site("a/0", r#"{"open":4,"prepared":1,"in_doubt":0,"safe_lag_ms":75.25}"#);
-        let waiting = site("b/0", r#"{"open":0,"prepared":3,"in_doubt":2,"safe_lag_ms":null}"#);
+        let quiet = site("a/0", r#"{"open":4,"prepared":1,"in_doubt":0,"safe_us":5,"safe_lag_ms":75.25,"reachable_regions":["a"]}"#);
+        let waiting = site("b/0", r#"{"open":0,"prepared":3,"in_doubt":2,"safe_us":null,"safe_lag_ms":null,"reachable_regions":[]}"#);
         let silent = Asked { site: "c/0".to_owned(), http: String::new(), status: None, error: Some("nobody there".to_owned()) };
         let expected = [
             "                                                                     transactions ────────────               quotas ───────────────",
@@ -272,20 +222,31 @@ mod tests {
 
     #[test]
     fn the_cores_of_the_latest_epoch_are_named_and_who_is_not_there_yet() {
-        let with = |name: &str, epoch: u64, role: &str| {
+        let with = |name: &str, epoch: u64, role: QuorumRole| {
             let mut asked = site(name, "null");
-            let (role, cores, why) = (role.to_owned(), "2".to_owned(), "a/0 is silent".to_owned());
+            let (cores, why) = ("2".to_owned(), "a/0 is silent".to_owned());
             let quorums = QuorumStatus { epoch, role, cores, caught_up: true, sealed: false, load: Some(0.5), why };
             asked.status.as_mut().expect("it answers").quorums = Some(quorums);
             asked
         };
-        let sites = [with("a/0", 3, "core"), with("b/0", 4, "core"), with("c/0", 4, "core"), with("d/0", 4, "slave")];
+        let sites = [
+            with("a/0", 3, QuorumRole::Core),
+            with("b/0", 4, QuorumRole::Core),
+            with("c/0", 4, QuorumRole::Core),
+            with("d/0", 4, QuorumRole::Slave),
+        ];
         assert_eq!(quorums(&sites).as_deref(), Some("quorums of epoch 4 (a/0 is silent): cores b/0, c/0; not there yet: a/0"));
         assert_eq!(quorums(&[site("a/0", "null")]), None);
     }
 
     #[test]
     fn nothing_is_said_of_doubt_where_there_is_none() {
-        assert_eq!(in_doubt(&[site("a/0", r#"{"open":4,"prepared":1,"in_doubt":0,"safe_lag_ms":75.25}"#), site("b/0", "null")]), None);
+        assert_eq!(
+            in_doubt(&[
+                site("a/0", r#"{"open":4,"prepared":1,"in_doubt":0,"safe_us":5,"safe_lag_ms":75.25,"reachable_regions":["a"]}"#),
+                site("b/0", "null")
+            ]),
+            None
+        );
     }
 }

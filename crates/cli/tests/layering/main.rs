@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tree::{Circle, Tree};
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 22] = [
     "core",
     "store",
     "testkit",
@@ -24,6 +24,7 @@ const LAYERS: [&str; 21] = [
     "plan",
     "sim",
     "alarm",
+    "api",
     "node",
     "resp",
     "sql",
@@ -59,7 +60,7 @@ const FORBIDDEN: [(&str, &str, &str); 19] = [
     ("lab", "sql", "papers are repeated on the protocols, below SQL"),
 ];
 /// Crates that do no I/O, and all that they may use from outside.
-const PURE: [(&str, &[&str]); 9] = [
+const PURE: [(&str, &[&str]); 10] = [
     ("core", &["bytes", "csv", "postcard", "rand", "rand_chacha", "serde", "thiserror"]),
     ("commit", &["async-trait", "bytes", "serde", "thiserror"]),
     ("replicated-commit", &["bytes", "derive_more", "serde"]),
@@ -69,6 +70,7 @@ const PURE: [(&str, &[&str]); 9] = [
     ("quota", &["async-trait", "bytes", "serde", "thiserror"]),
     ("forecast", &["crc32fast", "csv", "libm", "nalgebra", "postcard", "serde", "thiserror"]),
     ("plan", &["serde", "strsim", "thiserror"]),
+    ("api", &["serde", "serde_json", "utoipa"]),
 ];
 
 fn crates() -> PathBuf {
@@ -113,6 +115,12 @@ fn no_product_code_uses_what_is_for_tests() {
     for layer in LAYERS {
         assert!(!dependencies(layer).contains("rhumb-testkit"), "{layer} uses testkit, which belongs among its dev-dependencies");
     }
+}
+
+#[test]
+fn only_the_node_and_the_command_line_know_the_http_interface() {
+    let users: Vec<&str> = LAYERS.into_iter().filter(|layer| dependencies(layer).contains("rhumb-api")).collect();
+    assert_eq!(users, ["node", "cli"]);
 }
 
 #[test]

@@ -5,17 +5,22 @@
 //!                 {"action":"load","percent":300,"for_s":60}   keep the site that is told busy: `injected_load.rs` of QuAD says how
 //! ```
 
+use super::body::{Body, read};
+use super::failed::Failed;
+use super::listener::BODY_BYTES_MAX;
 use crate::runtime::Handle;
 use crate::status::Status;
-use crate::transport::{Direction, Fault};
+use crate::transport::{self, Fault};
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::routing::post;
-use axum::{Json, Router};
+use axum::http::HeaderMap;
+use rhumb_api::chaos::{Chaos, Direction};
+use rhumb_api::error::{Code, Error};
+use rhumb_api::responses;
 use rhumb_core::{SiteId, Span};
 use rhumb_quad::{Admin, Answer, InjectedLoad, Request, Site as Quad};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// A slow link gets at most so much slower.
 const EXTRA_MS_MAX: f64 = 60_000.0;
@@ -30,82 +35,55 @@ struct Site {
 }
 
 /// The route.
-pub fn router(status: Arc<Status>, quad: Option<Handle<Quad>>) -> Router {
-    Router::new().route("/chaos", post(chaos)).with_state(Site { status, quad })
+pub fn router(status: Arc<Status>, quad: Option<Handle<Quad>>) -> OpenApiRouter {
+    OpenApiRouter::default().routes(routes!(chaos)).with_state(Site { status, quad })
 }
 
-/// What `POST /chaos` takes: what to do to the links between this site and those of `region`, or only the one of
-/// `shard`. Without a region: to all links. Or what to load this site with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Chaos {
-    /// Drop every message.
-    Cut {
-        /// The region at the other end.
-        region: Option<String>,
-        /// The site in it.
-        shard: Option<u16>,
-        /// Which way, seen from the site that is told.
-        #[serde(default)]
-        direction: Direction,
-    },
-    /// Delay what the site that is told sends.
-    Slow {
-        /// The region at the other end.
-        region: Option<String>,
-        /// The site in it.
-        shard: Option<u16>,
-        /// By so many milliseconds more.
-        extra_ms: f64,
-    },
-    /// Keep the site that is told busy with work for others.
-    Load {
-        /// Percent of what it can work for; 0 ends it.
-        percent: u64,
-        /// For so many seconds; until it is ended if absent.
-        for_s: Option<f64>,
-    },
-    /// Undo what was done to links.
-    Heal {
-        /// The region at the other end.
-        region: Option<String>,
-        /// The site in it.
-        shard: Option<u16>,
-    },
-}
-
-async fn chaos(State(site): State<Site>, Json(chaos): Json<Chaos>) -> (StatusCode, String) {
+/// Cut, slow and heal links, and keep the site busy, if the configuration of the site allows it.
+#[utoipa::path(
+    post,
+    path = "/chaos",
+    operation_id = "chaos",
+    request_body = Chaos,
+    responses(
+        (status = 200, description = "The peers whose links changed, or the site that is loaded.", body = String),
+        (status = 400, description = "`INVALID`: no such link, or a delay or a load that cannot be.", body = Error),
+        (status = 403, description = "`FORBIDDEN`: the configuration does not say `chaos = true`.", body = Error),
+        (status = 413, response = responses::TooLarge),
+        (status = 415, response = responses::NotJson),
+        (status = 503, response = responses::Unavailable)
+    )
+)]
+async fn chaos(State(site): State<Site>, headers: HeaderMap, body: Body) -> Result<String, Failed> {
+    let chaos = read(&headers, body, BODY_BYTES_MAX)?;
     let Site { status, quad } = site;
     if !status.setup().chaos {
-        return (StatusCode::FORBIDDEN, "no harm is to be done here: the configuration does not say `chaos = true`\n".to_owned());
+        return Err(Failed::new(Code::Forbidden, "no harm is to be done here: the configuration does not say `chaos = true`"));
     }
     let done = match chaos {
-        Chaos::Load { percent, for_s } => load(&status, quad.as_ref(), percent, for_s).await,
-        chaos => apply(&status, chaos).map(|changed| changed.join(" ")),
+        Chaos::Load { percent, for_s } => load(&status, quad.as_ref(), percent, for_s).await?,
+        chaos => apply(&status, chaos).map_err(Failed::invalid)?.join(" "),
     };
-    match done {
-        Ok(done) => (StatusCode::OK, format!("{done}\n")),
-        Err(reason) => (StatusCode::BAD_REQUEST, format!("{reason}\n")),
-    }
+    Ok(format!("{done}\n"))
 }
 
 /// Loads this site, and returns its name.
-async fn load(status: &Status, quad: Option<&Handle<Quad>>, percent: u64, for_s: Option<f64>) -> Result<String, String> {
+async fn load(status: &Status, quad: Option<&Handle<Quad>>, percent: u64, for_s: Option<f64>) -> Result<String, Failed> {
     let span = |seconds: f64| match Span::from_millis_f64(seconds * 1_000.0).filter(|_| seconds <= FOR_S_MAX) {
         Some(span) => Ok(span),
-        None => Err(format!("for_s: is {seconds}; expected 0 to {FOR_S_MAX}")),
+        None => Err(Failed::invalid(format!("for_s: is {seconds}; expected 0 to {FOR_S_MAX}"))),
     };
     let span = for_s.map(span).transpose()?;
-    let quad = quad.ok_or("this site holds no databases of protocol quad, whose load it would be")?;
+    let quad = quad.ok_or_else(|| Failed::invalid("this site holds no databases of protocol quad, whose load it would be"))?;
     let name = status.setup().name(status.setup().site);
     match quad.ask(Request::Admin(Admin::InjectLoad(InjectedLoad { percent, span }))).await {
         Ok(Answer::Done) => {
             tracing::warn!("chaos: {name} is loaded with {percent} %");
             Ok(name)
         }
-        Ok(Answer::Failed(error)) => Err(error.to_string()),
+        Ok(Answer::Failed(error)) => Err(status.told(error).into()),
         Ok(other) => unreachable!("the site answered something else than was asked: {other:?}"),
-        Err(rejected) => Err(rejected.to_string()),
+        Err(rejected) => Err(Failed::new(Code::Unavailable, rejected.to_string())),
     }
 }
 
@@ -113,7 +91,7 @@ async fn load(status: &Status, quad: Option<&Handle<Quad>>, percent: u64, for_s:
 fn apply(status: &Status, chaos: Chaos) -> Result<Vec<String>, String> {
     let setup = status.setup();
     let (region, shard, fault) = match chaos {
-        Chaos::Cut { region, shard, direction } => (region, shard, Fault::Cut(direction)),
+        Chaos::Cut { region, shard, direction } => (region, shard, Fault::Cut(way(direction))),
         Chaos::Slow { region, shard, extra_ms } => match Span::from_millis_f64(extra_ms).filter(|_| extra_ms <= EXTRA_MS_MAX) {
             Some(extra) => (region, shard, Fault::Slow(extra)),
             None => return Err(format!("extra_ms: is {extra_ms}; expected 0 to {EXTRA_MS_MAX}")),
@@ -133,4 +111,13 @@ fn apply(status: &Status, chaos: Chaos) -> Result<Vec<String>, String> {
     }
     tracing::warn!("chaos: {fault:?} on the links to {}", changed.join(", "));
     Ok(changed)
+}
+
+/// The direction as the transport knows it.
+fn way(direction: Direction) -> transport::Direction {
+    match direction {
+        Direction::Out => transport::Direction::Out,
+        Direction::In => transport::Direction::In,
+        Direction::Both => transport::Direction::Both,
+    }
 }

@@ -13,9 +13,10 @@
 //!
 //! Invariant: at most [`CONNECTIONS_MAX`] connections are served at a time.
 
+use super::failed::Failed;
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::http::{HeaderValue, Request, Response, header};
 use axum::response::IntoResponse;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
@@ -23,6 +24,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rhumb_api::error::Code;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future;
@@ -146,8 +148,8 @@ async fn answer(routes: Router, place: Arc<Place>, request: Request<Incoming>) -
     let (head, body) = request.into_parts();
     let body = match tokio::time::timeout(BODY_MAX, whole(body)).await {
         Ok(Ok(body)) => body,
-        Ok(Err(refusal)) => return refuse(refusal),
-        Err(_) => return refuse((StatusCode::REQUEST_TIMEOUT, format!("the body did not come within {} s\n", BODY_MAX.as_secs()))),
+        Ok(Err(failed)) => return refuse(failed),
+        Err(_) => return refuse(Failed::new(Code::Timeout, format!("the body did not come within {} s", BODY_MAX.as_secs()))),
     };
     let busy = Busy::new(place);
     let answer = match TowerToHyperService::new(routes).call(Request::from_parts(head, Body::from(body))).await {
@@ -163,19 +165,17 @@ async fn answer(routes: Router, place: Arc<Place>, request: Request<Incoming>) -
     })
 }
 
-async fn whole(body: Incoming) -> Result<Bytes, (StatusCode, String)> {
+async fn whole(body: Incoming) -> Result<Bytes, Failed> {
     match Limited::new(body, BODY_BYTES_MAX).collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err((StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {BODY_BYTES_MAX} bytes\n")))
-        }
-        Err(error) => Err((StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}\n"))),
+        Err(error) if error.is::<LengthLimitError>() => Err(Failed::too_large(BODY_BYTES_MAX)),
+        Err(error) => Err(Failed::invalid(format!("the body cannot be read: {error}"))),
     }
 }
 
 /// An answer to a request of which a part was not read, and after which none can be.
-fn refuse(refusal: (StatusCode, String)) -> Response<Body> {
-    let mut answer = refusal.into_response();
+fn refuse(failed: Failed) -> Response<Body> {
+    let mut answer = failed.into_response();
     answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     answer
 }

@@ -11,43 +11,47 @@
 //!   POST /chaos     see [`chaos`]
 //!   /quotas…        see [`quotas`]
 //!   /lost           likewise
-//!   GET  /openapi.json   all that, for machines: `openapi.json` in this crate's folder
+//!   GET  /openapi.json   all that, for machines
 //! ```
+//! Shapes of bodies and answers are those of `rhumb-api`; what is refused is answered as `failed.rs` says. A route is registered together
+//! with its operation in the OpenAPI document, so there is none without the other.
+//!
 //! How many may ask, and how slowly, is bounded ([`listener`]).
 //! A site that is stopping answers what it has been asked, and then only probes, that is [`PROBES`]: all else is refused.
 //! Pages of other sites in a browser are refused all of it (`origin.rs`).
 
-pub mod chaos;
+mod body;
+mod chaos;
+mod document;
+mod failed;
 pub mod listener;
 mod origin;
-pub mod placement;
-pub mod quorums;
+mod placement;
+mod quorums;
 pub mod quotas;
+mod status;
 
-pub use chaos::Chaos;
-
-use crate::gateway::quad::quorum_view;
 use crate::gateway::quotas::{Gateway, KeepsQuotas};
 use crate::gateway::vitals::{self, Commits};
 use crate::metrics::vitals::Said;
 use crate::runtime::Handle;
 use crate::status::Status;
+use async_trait::async_trait;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use axum::{Json, Router};
+use axum::{Extension, Router};
+use document::{Document, Text};
+use failed::Failed;
+use rhumb_api::error::Code;
 use rhumb_catenae::Site as Catenae;
-use rhumb_core::Span;
-use rhumb_quad::{Role, Site as Quad};
+use rhumb_quad::Site as Quad;
 use rhumb_quota::refusal::Refusal;
-use rhumb_quota::request::Status as QuotaVitals;
-use serde::Serialize;
 use std::sync::Arc;
-
-/// All that is here, in OpenAPI 3.1.
-pub const OPENAPI: &str = include_str!("../../openapi.json");
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// What is asked by who looks after the process, and tells how it is until its end.
 pub const PROBES: [&str; 2] = ["/healthz", "/readyz"];
@@ -66,27 +70,40 @@ pub fn router<C: Commits, Q: KeepsQuotas>(
     let of_placement = placement::router(C::placements(commits.clone(), Arc::clone(&status)), status.shared_setup());
     let of_chaos = chaos::router(Arc::clone(&status), quad.clone());
     let of_quorums = quorums::router(Arc::clone(&status), quad.clone());
-    let site = Actors { status: Arc::clone(&status), commits, quotas, catenae, quad };
-    let asked = site.clone();
-    let routes = Router::new()
-        .route("/healthz", get(healthz))
-        .route("/readyz", get(readyz))
-        .route("/metrics", get(async move || metrics(asked).await))
-        .with_state(Arc::clone(&site.status))
-        .route("/status", get(async move || show(site).await))
-        .route("/openapi.json", get(async || ([(header::CONTENT_TYPE, "application/json")], OPENAPI)))
+    let actors = Arc::new(Actors { status: Arc::clone(&status), commits, quotas, catenae, quad });
+    let (routes, document) = OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+        .routes(routes!(metrics))
+        .routes(routes!(status::show))
+        .with_state(Site { status: Arc::clone(&status), actors })
+        .routes(routes!(document::openapi))
         .merge(of_chaos)
         .merge(of_placement)
         .merge(of_quorums)
         .merge(of_quotas)
-        .layer(from_fn_with_state(status, refuse_while_stopping));
+        .split_for_parts();
+    let text = serde_json::to_vec(&document).expect("a document has a form in JSON");
+    let routes = routes.fallback(nowhere).method_not_allowed_fallback(method_not_allowed);
+    let routes = routes.layer(Extension(Text(text.into()))).layer(from_fn_with_state(status, refuse_while_stopping));
     guarded(routes, names)
+}
+
+/// Refuses a request for a path at which there is nothing.
+async fn nowhere() -> Failed {
+    Failed::new(Code::NotFound, "there is nothing at this path; /openapi.json lists those that there are")
+}
+
+/// Refuses a request to a path that does not take its method. The answer gets the header Allow besides.
+async fn method_not_allowed(method: Method) -> Failed {
+    let why = format!("this path does not take {method}; the header Allow says what it takes");
+    Failed::invalid_with(StatusCode::METHOD_NOT_ALLOWED, why)
 }
 
 /// Lets a site that is stopping take up nothing new.
 async fn refuse_while_stopping(State(status): State<Arc<Status>>, request: Request, next: Next) -> Response {
     if status.is_stopping() && !PROBES.contains(&request.uri().path()) {
-        return quotas::refuse(Refusal::Unavailable("the site is stopping".into()));
+        return Failed::from(Refusal::Unavailable("the site is stopping".into())).into_response();
     }
     next.run(request).await
 }
@@ -96,7 +113,21 @@ pub fn guarded(routes: Router, names: Vec<String>) -> Router {
     routes.layer(from_fn_with_state(Arc::<[String]>::from(names), origin::check))
 }
 
-/// The actors, to be asked how they are.
+/// What the routes of this file and of `status.rs` work on.
+#[derive(Clone)]
+struct Site {
+    status: Arc<Status>,
+    actors: Arc<dyn Inquiry>,
+}
+
+/// Actors that can be asked how they are.
+#[async_trait]
+trait Inquiry: Send + Sync {
+    /// What they say of themselves, asked at the same time.
+    async fn vitals(&self) -> Said;
+}
+
+/// The actors of a site.
 struct Actors<C: Commits, Q: KeepsQuotas> {
     status: Arc<Status>,
     commits: Handle<C>,
@@ -105,20 +136,8 @@ struct Actors<C: Commits, Q: KeepsQuotas> {
     quad: Option<Handle<Quad>>,
 }
 
-impl<C: Commits, Q: KeepsQuotas> Clone for Actors<C, Q> {
-    fn clone(&self) -> Actors<C, Q> {
-        Actors {
-            status: Arc::clone(&self.status),
-            commits: self.commits.clone(),
-            quotas: self.quotas.clone(),
-            catenae: self.catenae.clone(),
-            quad: self.quad.clone(),
-        }
-    }
-}
-
-impl<C: Commits, Q: KeepsQuotas> Actors<C, Q> {
-    /// What they say of themselves, asked at the same time.
+#[async_trait]
+impl<C: Commits, Q: KeepsQuotas> Inquiry for Actors<C, Q> {
     async fn vitals(&self) -> Said {
         let of_catenae = async {
             match &self.catenae {
@@ -138,188 +157,45 @@ impl<C: Commits, Q: KeepsQuotas> Actors<C, Q> {
     }
 }
 
-async fn healthz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
-    match status.failure().reason() {
+/// Can the process go on?
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    operation_id = "health",
+    responses((status = 200, description = "Yes.", body = String), (status = 500, description = "No; the reason.", body = String))
+)]
+async fn healthz(State(site): State<Site>) -> (StatusCode, String) {
+    match site.status.failure().reason() {
         None => (StatusCode::OK, "ok\n".to_owned()),
         Some(reason) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{reason}\n")),
     }
 }
 
-async fn readyz(State(status): State<Arc<Status>>) -> (StatusCode, String) {
-    match status.ready() {
+/// Can clients be served?
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    operation_id = "readiness",
+    responses((status = 200, description = "Yes.", body = String), (status = 503, description = "No; the reason.", body = String))
+)]
+async fn readyz(State(site): State<Site>) -> (StatusCode, String) {
+    match site.status.ready() {
         Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
     }
 }
 
-async fn metrics<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoResponse {
-    site.status.show_vitals(site.vitals().await);
+/// What is counted and measured, for Prometheus.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    operation_id = "metrics",
+    responses((status = 200, description = "The metrics.", body = String, content_type = "application/openmetrics-text"))
+)]
+async fn metrics(State(site): State<Site>) -> impl IntoResponse {
+    site.status.show_vitals(site.actors.vitals().await);
     // Folders are looked through, which takes as long as the disk does.
     let text = tokio::task::spawn_blocking(move || site.status.metrics()).await;
     let text = text.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
     ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
-}
-
-/// What `/status` shows. Times in milliseconds.
-#[derive(Serialize)]
-struct Shown {
-    cluster: String,
-    site: String,
-    ready: bool,
-    reason: Option<String>,
-    regions: Vec<ShownRegion>,
-    peers: Vec<ShownPeer>,
-    /// Nothing while the site recovers, or if the actor does not answer.
-    transactions: Option<ShownTransactions>,
-    /// Likewise.
-    quotas: Option<ShownQuotas>,
-    /// Likewise, and at a site that does not run Catenae.
-    epochs: Option<ShownEpochs>,
-    /// Likewise of QuAD. More is at `/quorums`.
-    quorums: Option<ShownQuorums>,
-}
-
-#[derive(Serialize)]
-struct ShownQuorums {
-    epoch: u64,
-    /// `core`, `slave` or `none`.
-    role: String,
-    /// A number, or `auto`.
-    cores: String,
-    caught_up: bool,
-    sealed: bool,
-    load: Option<f64>,
-    why: String,
-}
-
-#[derive(Serialize)]
-struct ShownEpochs {
-    sealed: u64,
-    settled: u64,
-    unsettled: usize,
-    passed_over: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ShownTransactions {
-    open: usize,
-    prepared: usize,
-    in_doubt: usize,
-    /// Microseconds since the Unix epoch.
-    safe_us: Option<u64>,
-    safe_lag_ms: Option<f64>,
-    reachable_regions: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ShownQuotas {
-    quotas: usize,
-    waiting: usize,
-    redistributing: usize,
-    /// Sites declared lost.
-    lost: usize,
-    /// Quotas in which it is not settled yet what those have.
-    unsettled: usize,
-}
-
-#[derive(Serialize)]
-struct ShownRegion {
-    name: String,
-    local: bool,
-    sites: u32,
-    reachable: u32,
-    rtt_ms: Option<f64>,
-    floor_ms: Option<f64>,
-    /// `active`, `passive` or `none`.
-    role: String,
-    reads_at: Option<String>,
-    commits_at: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ShownPeer {
-    site: String,
-    address: String,
-    connected: bool,
-    rtt_ms: Option<f64>,
-    heard_ms_ago: Option<u64>,
-    /// Negative: behind.
-    clock_ahead_ms: Option<f64>,
-    /// True if that is too much, so that messages are refused.
-    clock_apart: bool,
-}
-
-async fn show<C: Commits, Q: KeepsQuotas>(site: Actors<C, Q>) -> impl IntoResponse {
-    let Said { commits, quotas, catenae, quad } = site.vitals().await;
-    let status = &site.status;
-    let (setup, now) = (status.setup(), status.now());
-    let quotas = quotas.map(|QuotaVitals { quotas, waiting, redistributing, lost, unsettled, .. }| {
-        let lost = lost.len();
-        ShownQuotas { quotas, waiting, redistributing, lost, unsettled }
-    });
-    let transactions = commits.map(|vitals| {
-        let lag = vitals.safe_lag(now);
-        ShownTransactions {
-            open: vitals.open,
-            prepared: vitals.prepared,
-            in_doubt: vitals.in_doubt,
-            safe_us: lag.map(|_| vitals.safe.time().as_micros()),
-            safe_lag_ms: lag.map(Span::as_millis_f64),
-            reachable_regions: vitals.reachable.iter().map(|&region| setup.topology.name(region).to_owned()).collect(),
-        }
-    });
-    let epochs = catenae.map(|vitals| ShownEpochs {
-        sealed: vitals.coordinator.0,
-        settled: vitals.settled.0,
-        unsettled: vitals.unsettled,
-        passed_over: vitals.passed_over.iter().map(|&region| setup.topology.name(region).to_owned()).collect(),
-    });
-    let quorums = quad.map(|quad| {
-        let view = quorum_view(quad, status);
-        let why = view.told(&view.explanation.why);
-        let quad = view.explanation;
-        let own = quad.sites.iter().find(|facts| facts.site == quad.site);
-        ShownQuorums {
-            epoch: quad.epoch.0,
-            role: own.map_or(Role::NonMember, |own| own.role).to_string(),
-            cores: quad.cores.to_string(),
-            caught_up: own.is_some_and(|own| own.caught_up),
-            sealed: quad.sealed,
-            load: own.and_then(|own| own.load),
-            why,
-        }
-    });
-    let ready = status.ready();
-    let regions = status.regions().into_iter().map(|region| ShownRegion {
-        name: region.name,
-        local: region.local,
-        sites: region.sites,
-        reachable: region.reachable,
-        rtt_ms: region.rtt.map(Span::as_millis_f64),
-        floor_ms: region.floor.map(Span::as_millis_f64),
-        role: region.role.to_string(),
-        reads_at: region.reads_at,
-        commits_at: region.commits_at,
-    });
-    let peers = status.peers().into_iter().map(|peer| ShownPeer {
-        site: setup.name(peer.site),
-        address: setup.addresses[&peer.site].to_string(),
-        connected: peer.connected,
-        rtt_ms: peer.rtt.map(Span::as_millis_f64),
-        heard_ms_ago: peer.heard.map(|silence| silence.as_millis() as u64),
-        clock_ahead_ms: peer.clock.map(|clock| clock.ahead_micros as f64 / 1e3),
-        clock_apart: peer.clock.is_some_and(|clock| clock.apart),
-    });
-    Json(Shown {
-        cluster: setup.cluster.clone(),
-        site: setup.name(setup.site),
-        ready: ready.is_ok(),
-        reason: ready.err(),
-        regions: regions.collect(),
-        peers: peers.collect(),
-        transactions,
-        quotas,
-        epochs,
-        quorums,
-    })
 }

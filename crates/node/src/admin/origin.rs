@@ -7,37 +7,39 @@
 //!
 //! Invariant: no route sees a request that fails either.
 
+use super::failed::Failed;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use rhumb_api::error::Code;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
-/// Lets a request through to the routes, or answers 421 or 403. The state is the names of this site.
+/// Lets a request through to the routes, or refuses it. The state is the names of this site.
 pub async fn check(State(names): State<Arc<[String]>>, request: Request, next: Next) -> Response {
     match allowed(&names, request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(refusal) => refusal.into_response(),
+        Err(failed) => failed.into_response(),
     }
 }
 
-fn allowed(names: &[String], uri: &Uri, headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
+fn allowed(names: &[String], uri: &Uri, headers: &HeaderMap) -> Result<(), Failed> {
     let host = host(uri, headers)?;
     if let Some(host) = host.as_ref().filter(|host| !is_ours(names, host)) {
         let why = format!(
-            "this site is not `{}`: ask it by an IP address or as localhost, or add the name to `names` of `[http]` in its configuration\n",
+            "this site is not `{}`: ask it by an IP address or as localhost, or add the name to `names` of `[http]` in its configuration",
             host.host()
         );
-        return Err((StatusCode::MISDIRECTED_REQUEST, why));
+        return Err(Failed::new(Code::Misdirected, why));
     }
     let foreign = |header: &str, value: &str| {
         let why =
-            format!("a page of another site asks, by its header {header}: {value}; ask from a program, or from this site's own address\n");
-        Err((StatusCode::FORBIDDEN, why))
+            format!("a page of another site asks, by its header {header}: {value}; ask from a program, or from this site's own address");
+        Err(Failed::new(Code::CrossOrigin, why))
     };
     for origin in headers.get_all(header::ORIGIN) {
         let origin = String::from_utf8_lossy(origin.as_bytes());
@@ -56,8 +58,8 @@ fn allowed(names: &[String], uri: &Uri, headers: &HeaderMap) -> Result<(), (Stat
 }
 
 /// Whom the client means to ask, by the address or the header. `None`: neither says, as no browser would have it.
-fn host(uri: &Uri, headers: &HeaderMap) -> Result<Option<Authority>, (StatusCode, String)> {
-    let unreadable = || (StatusCode::BAD_REQUEST, "send one header Host, with the name or address that you connect to\n".to_owned());
+fn host(uri: &Uri, headers: &HeaderMap) -> Result<Option<Authority>, Failed> {
+    let unreadable = || Failed::invalid("send one header Host, with the name or address that you connect to");
     let mut hosts = headers.get_all(header::HOST).iter();
     let of_header = hosts.next().map(|host| Authority::try_from(host.as_bytes()).map_err(|_| unreadable())).transpose()?;
     match (uri.authority(), of_header, hosts.next()) {
@@ -85,7 +87,9 @@ mod tests {
             headers.append(name, value);
             headers
         });
-        allowed(&["db.example.com".to_owned()], &Uri::from_static(uri), &headers).err().map(|(status, _)| status.as_u16())
+        allowed(&["db.example.com".to_owned()], &Uri::from_static(uri), &headers)
+            .err()
+            .map(|failed| failed.into_response().status().as_u16())
     }
 
     #[test]

@@ -6,23 +6,27 @@
 //!                   {"action":"join"}                          this site asks to be one again; 200 at once
 //! ```
 
+use super::body::{Body, read};
+use super::failed::Failed;
+use super::listener::BODY_BYTES_MAX;
 use crate::gateway::quad::quorum_view;
 use crate::gateway::vitals;
 use crate::runtime::Handle;
 use crate::status::Status;
+use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use axum::{Json, Router};
-use rhumb_commit::transaction::TxnError;
+use axum::http::HeaderMap;
+use rhumb_api::error::{Code, Error};
+use rhumb_api::quorums::{QuorumChange, QuorumPlan, QuorumRole, QuorumSite, Quorums};
+use rhumb_api::responses;
 use rhumb_core::SiteId;
 use rhumb_quad::administration::QuorumView;
 use rhumb_quad::quorums::Verdict;
-use rhumb_quad::{Admin, Answer, Leave, Plan, Request, Site as Quad, SiteFacts};
-use serde::{Deserialize, Serialize};
+use rhumb_quad::{Admin, Answer, Leave, Plan, Request, Role, Site as Quad, SiteFacts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// What the route works on.
 #[derive(Clone)]
@@ -32,118 +36,27 @@ struct Site {
 }
 
 /// The route.
-pub fn router(status: Arc<Status>, quad: Option<Handle<Quad>>) -> Router {
-    Router::new().route("/quorums", get(look).post(change)).with_state(Site { status, quad })
+pub fn router(status: Arc<Status>, quad: Option<Handle<Quad>>) -> OpenApiRouter {
+    OpenApiRouter::default().routes(routes!(look, change)).with_state(Site { status, quad })
 }
 
-/// What `POST /quorums` takes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Change {
-    /// Some sites are to be members no more.
-    Leave {
-        /// `REGION/SHARD` of each.
-        sites: Vec<String>,
-        /// They will not come back with what they had on their disks: their word is not waited for. Said of sites that still run, it lets
-        /// their clients read what is old, and be told *committed* of what the others will not have.
-        #[serde(default)]
-        lost: bool,
-    },
-    /// The site that is told asks to be a member.
-    Join,
+/// What a site takes part in.
+pub(super) fn role(role: Role) -> QuorumRole {
+    match role {
+        Role::Core => QuorumRole::Core,
+        Role::Slave => QuorumRole::Slave,
+        Role::NonMember => QuorumRole::None,
+    }
 }
 
-/// What `GET /quorums` answers. Sites by name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Shown {
-    /// Whose view it is.
-    pub site: String,
-    /// The epoch that it is in.
-    pub epoch: u64,
-    /// How many cores there are to be: a number, or `auto`.
-    pub cores: String,
-    /// What brought the configuration about, in a word.
-    pub cause: String,
-    /// The same for people.
-    pub why: String,
-    /// When this site adopted it, in microseconds since the Unix epoch; none if it has not changed since the site's start.
-    pub since_us: Option<u64>,
-    /// The configuration is being changed.
-    pub sealed: bool,
-    /// The site that plans changes.
-    pub planner: Option<String>,
-    /// All that take part, and the site itself.
-    pub sites: Vec<ShownSite>,
-    /// What would change now.
-    pub plan: Option<ShownPlan>,
-}
-
-/// What is known of a site.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ShownSite {
-    /// Its name.
-    pub site: String,
-    /// `core`, `slave` or `none`.
-    pub role: String,
-    /// It was heard of lately.
-    pub up: bool,
-    /// What its clients had in progress in its last period, over its capacity.
-    pub load: Option<f64>,
-    /// What is expected of the next period.
-    pub load_expected: Option<f64>,
-    /// The smoothing factor that has erred least so far.
-    pub alpha: Option<f64>,
-    /// How strong it is.
-    pub score: Option<f64>,
-    /// Whom its reads ask now; empty if that is no quorum.
-    pub reads: Vec<String>,
-    /// Whom its writes ask.
-    pub writes: Vec<String>,
-    /// It holds all that was committed before the epoch.
-    pub caught_up: bool,
-    /// Rows there.
-    pub rows: u64,
-    /// Rows written there in this epoch.
-    pub written: u64,
-}
-
-/// What would change now.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ShownPlan {
-    /// True if a change is due.
-    pub due: bool,
-    /// Why, or why not.
-    pub why: String,
-    /// The cores that the measures ask for, the strongest first.
-    pub cores: Vec<String>,
-    /// Of these, those that are none now.
-    pub promoted: Vec<String>,
-    /// Cores of now that would be none.
-    pub demoted: Vec<String>,
-    /// Sites that would ask other cores.
-    pub reassigned: Vec<String>,
-    /// The mean score of all quorums as they are.
-    pub mean_score: f64,
-    /// The same as it would be.
-    pub mean_score_then: f64,
-    /// The difference.
-    pub gain: f64,
-    /// What the promoted have to take over.
-    pub cost: f64,
-    /// Lower gains are not worth an interruption.
-    pub gain_min: f64,
-    /// Why so many cores, if `cores` is `auto`.
-    pub kappa: Option<String>,
-}
-
-/// The view as it is shown.
-pub fn shown(view: &QuorumView) -> Shown {
+/// The view as it is answered.
+fn quorums(view: &QuorumView) -> Quorums {
     let QuorumView { explanation, names, .. } = view;
     let name = |site: &SiteId| names.get(site).cloned().unwrap_or_else(|| site.to_string());
-    let cores: Vec<SiteId> = explanation.sites.iter().filter(|facts| facts.role == rhumb_quad::Role::Core).map(|f| f.site).collect();
-    let site = |facts: &SiteFacts| ShownSite {
+    let cores: Vec<SiteId> = explanation.sites.iter().filter(|facts| facts.role == Role::Core).map(|f| f.site).collect();
+    let site = |facts: &SiteFacts| QuorumSite {
         site: name(&facts.site),
-        role: facts.role.to_string(),
+        role: role(facts.role),
         up: facts.up,
         load: facts.load,
         load_expected: facts.forecast.map(|(expected, _)| expected),
@@ -160,7 +73,7 @@ pub fn shown(view: &QuorumView) -> Shown {
         let members = best.members();
         let asks_others = |site: &&SiteId| now.get(site).is_some_and(|facts| best.read(**site, &members, 0).as_ref() != Some(&facts.reads));
         let stays = |site: &&SiteId| cores.contains(site) == best.cores().contains(site);
-        ShownPlan {
+        QuorumPlan {
             due: goal.is_some(),
             why: view.told(why),
             cores: best.cores().iter().map(name).collect(),
@@ -175,7 +88,7 @@ pub fn shown(view: &QuorumView) -> Shown {
             kappa: kappa.map(|kappa| kappa.to_string()),
         }
     };
-    Shown {
+    Quorums {
         site: name(&explanation.site),
         epoch: explanation.epoch.0,
         cores: explanation.cores.to_string(),
@@ -189,45 +102,79 @@ pub fn shown(view: &QuorumView) -> Shown {
     }
 }
 
-async fn change(State(site): State<Site>, Json(change): Json<Change>) -> (StatusCode, String) {
-    match ask(&site, change).await {
-        Ok(()) => (StatusCode::OK, "done\n".to_owned()),
-        Err((status, reason)) => (status, format!("{reason}\n")),
+/// The quorums of databases of protocol quad as this site sees them, and what would change now.
+#[utoipa::path(
+    get,
+    path = "/quorums",
+    operation_id = "quorums",
+    responses(
+        (status = 200, description = "Who is a core and whom it asks, what was measured, gain against cost.", body = Quorums),
+        (status = 404, response = responses::NoQuorums),
+        (
+            status = 503,
+            description = "`UNAVAILABLE`: the site is still reading its disk, or does not answer.",
+            body = Error,
+            headers(("Retry-After" = u32, description = "Seconds to wait."))
+        )
+    )
+)]
+async fn look(State(site): State<Site>) -> Result<Json<Quorums>, Failed> {
+    match vitals::of_quad(site.quad()?, &site.status).await {
+        Some(explanation) => Ok(Json(quorums(&quorum_view(explanation, &site.status)))),
+        None => Err(Failed::new(Code::Unavailable, "the site is still reading its disk, or does not answer")),
     }
 }
 
-async fn ask(Site { status, quad }: &Site, change: Change) -> Result<(), (StatusCode, String)> {
-    let bad = |reason: String| (StatusCode::BAD_REQUEST, reason);
-    let quad = quad.as_ref().ok_or_else(|| bad("this site holds no databases of protocol quad".into()))?;
-    let request = match change {
-        Change::Join => Request::Admin(Admin::Join),
-        Change::Leave { sites: names, lost } => {
-            let setup = status.setup();
-            let known = || setup.topology.sites().map(|site| setup.name(site)).collect::<Vec<_>>().join(", ");
-            let named = |name: &String| {
-                let site = setup.topology.sites().find(|site| setup.name(*site) == *name);
-                site.ok_or_else(|| bad(format!("sites: there is no site `{name}`; there are {}", known())))
-            };
-            Request::Admin(Admin::Leave(Leave { sites: names.iter().map(named).collect::<Result<_, _>>()?, lost }))
-        }
-    };
-    match quad.ask(request).await {
-        Ok(Answer::Done) => Ok(()),
-        Ok(Answer::Failed(error)) => Err(match status.told(error) {
-            TxnError::Invalid(reason) => bad(reason.to_string()),
-            error => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
-        }),
+/// Has sites leave the quorums of databases of protocol quad, or the site that is asked join them.
+#[utoipa::path(
+    post,
+    path = "/quorums",
+    operation_id = "changeQuorums",
+    request_body = QuorumChange,
+    responses(
+        (
+            status = 200,
+            description = "Decided; of a site that joins: it has asked, and is a member once GET shows it.",
+            body = String
+        ),
+        (status = 400, description = "`INVALID`: it cannot be, and why.", body = Error),
+        (status = 404, response = responses::NoQuorums),
+        (status = 413, response = responses::TooLarge),
+        (status = 415, response = responses::NotJson),
+        (
+            status = 503,
+            description = "`UNAVAILABLE`: not now, and why; it may yet come about if that says so.",
+            body = Error,
+            headers(("Retry-After" = u32, description = "Seconds to wait."))
+        )
+    )
+)]
+async fn change(State(site): State<Site>, headers: HeaderMap, body: Body) -> Result<&'static str, Failed> {
+    let change = read(&headers, body, BODY_BYTES_MAX)?;
+    let quad = site.quad()?;
+    match quad.ask(Request::Admin(site.admin(change)?)).await {
+        Ok(Answer::Done) => Ok("done\n"),
+        Ok(Answer::Failed(error)) => Err(site.status.told(error).into()),
         Ok(other) => unreachable!("the site answered something else than was asked: {other:?}"),
-        Err(rejected) => Err((StatusCode::SERVICE_UNAVAILABLE, rejected.to_string())),
+        Err(rejected) => Err(Failed::new(Code::Unavailable, rejected.to_string())),
     }
 }
 
-async fn look(State(site): State<Site>) -> Response {
-    let Some(quad) = &site.quad else {
-        return (StatusCode::NOT_FOUND, "this site holds no databases of protocol quad\n").into_response();
-    };
-    match vitals::of_quad(quad, &site.status).await {
-        Some(explanation) => Json(shown(&quorum_view(explanation, &site.status))).into_response(),
-        None => (StatusCode::SERVICE_UNAVAILABLE, "the site is still reading its disk, or does not answer\n").into_response(),
+impl Site {
+    /// The actor of QuAD, if the site has one.
+    fn quad(&self) -> Result<&Handle<Quad>, Failed> {
+        self.quad.as_ref().ok_or_else(|| Failed::new(Code::NoQuorums, "this site holds no databases of protocol quad"))
+    }
+
+    /// The request for a change.
+    fn admin(&self, change: QuorumChange) -> Result<Admin, Failed> {
+        let QuorumChange::Leave { sites, lost } = change else { return Ok(Admin::Join) };
+        let setup = self.status.setup();
+        let known = || setup.topology.sites().map(|site| setup.name(site)).collect::<Vec<_>>().join(", ");
+        let named = |name: &String| {
+            let site = setup.topology.sites().find(|site| setup.name(*site) == *name);
+            site.ok_or_else(|| Failed::invalid(format!("sites: there is no site `{name}`; there are {}", known())))
+        };
+        Ok(Admin::Leave(Leave { sites: sites.iter().map(named).collect::<Result<_, _>>()?, lost }))
     }
 }

@@ -1,20 +1,17 @@
 //! Faults of a link that are switched on and off at run time: cut, one way or both, and slow.
 
 use rhumb_core::Span;
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Which way, seen from this site.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// What this site sends.
     Out,
     /// What this site is sent.
     In,
     /// Both.
-    #[default]
     Both,
 }
 

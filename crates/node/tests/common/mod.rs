@@ -24,6 +24,8 @@ use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{self as quotas, Answer, Status as QuotaVitals};
 use rhumb_store::{Engine, MemoryEngine, Store};
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -229,6 +231,8 @@ impl Actor for ToyQuotas {
                 fx.answer(id, Answer::Listed(Vec::new()));
                 self.held.drain(..).for_each(|held| fx.answer(held, Answer::Ran(vec![Ok(Done { left: 0 })])));
             }
+            Input::Client { id, request: quotas::Request::Get { name, .. } } => fx.answer(id, Answer::Got(Err(Refusal::Unknown(name)))),
+            Input::Client { id, request: quotas::Request::Drop { name } } => fx.answer(id, Answer::Changed(Err(Refusal::Unknown(name)))),
             Input::Client { .. } => panic!("the toy was told to"),
             Input::Message { .. } | Input::Timer(()) | Input::Loaded { .. } | Input::Persisted { .. } => {}
         }
@@ -377,4 +381,21 @@ pub async fn until(what: &str, mut met: impl AsyncFnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("never happened: {what}");
+}
+
+/// The properties that the schema of this name requires are those of `answer`.
+pub fn agrees(document: &Json, name: &str, answer: &Json) {
+    let required = required(document, &document["components"]["schemas"][name]);
+    let answered: BTreeSet<&str> = answer.as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(required, answered, "{name}");
+}
+
+/// The properties that a schema requires, or those of which it is made up.
+fn required<'d>(document: &'d Json, schema: &'d Json) -> BTreeSet<&'d str> {
+    if let Some(name) = schema["$ref"].as_str() {
+        let pointer = name.strip_prefix('#').expect("a reference into the document");
+        return required(document, document.pointer(pointer).expect("it is there"));
+    }
+    let parts = schema["allOf"].as_array().into_iter().flatten().flat_map(|part| required(document, part));
+    parts.chain(schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str)).collect()
 }

@@ -9,18 +9,17 @@
 //! ```
 
 use super::Failure;
-use super::live::{Live, PATH, layout, named};
+use super::live::{Live, PATH, change, layout};
 use super::usage;
 use crate::commands::{fail, runtime};
 use crate::http;
 use hyper::Method;
 use indicatif::{ProgressBar, ProgressStyle};
-use rhumb_node::admin::placement::{Named, Shown};
+use rhumb_api::placement::{Placement, PlacementChange, PlacementStatus};
 use rhumb_plan::Layout;
 use rhumb_plan::layout::course::{Course, Next, Standing};
 use rhumb_plan::layout::{Role, RoleChange};
 use rhumb_plan::report::change::Planned;
-use serde_json::Value;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -120,7 +119,7 @@ fn read(path: &Path) -> Result<Planned, Failure> {
     serde_json::from_str(&text).map_err(|error| usage(format!("{name}: is no plan for a running cluster ({error}); {how}")))
 }
 
-fn stray(shown: &Shown) -> String {
+fn stray(shown: &PlacementStatus) -> String {
     let epoch = shown.placement.epoch;
     let present = layout(&shown.placement);
     format!("the placement of epoch {epoch} ({present}) is not one that the plan was made for or leads through: plan again")
@@ -255,7 +254,7 @@ impl Moving<'_> {
             Next::Wait => Ok(Came::NotYet("the regions take over".to_owned())),
             Next::Go(step, to) => {
                 self.bar.set_prefix(format!("step {step} of {}", self.course.steps()));
-                let came = post(self.url, &named(epoch, to)).await?;
+                let came = post(self.url, &change(epoch, to)).await?;
                 Ok(if let Came::NotYet(why) = came { Came::NotYet(with_silent(&live.shown, to, why)) } else { came })
             }
         }
@@ -287,24 +286,23 @@ impl Moving<'_> {
 }
 
 /// Says besides which of the regions that are to vote do not answer: those will not copy anything.
-fn with_silent(shown: &Shown, to: &Layout, why: String) -> String {
+fn with_silent(shown: &PlacementStatus, to: &Layout, why: String) -> String {
     let silent = shown.regions.iter().filter(|region| !region.reachable && to.active.contains(&region.name));
     let silent: Vec<&str> = silent.map(|region| region.name.as_str()).collect();
     if silent.is_empty() { why } else { format!("{why} ({} does not answer)", silent.join(", ")) }
 }
 
 /// Has `next` come next. `Err`: it never can.
-async fn post(url: &str, next: &Named) -> Result<Came, Failure> {
+async fn post(url: &str, next: &PlacementChange) -> Result<Came, Failure> {
     let body = serde_json::to_string(next).expect("names have a form in JSON");
     let answer = match http::ask(url, PATH, Method::POST, body, ANSWER_TIMEOUT).await {
         Ok(answer) => answer,
         Err(error) => return Ok(Came::Trouble(error.to_string())),
     };
-    let told: Option<Value> = serde_json::from_str(&answer.body).ok();
-    let why = told.as_ref().and_then(|told| told["error"]["message"].as_str()).unwrap_or(&answer.body).to_owned();
+    let why = answer.reason();
     match answer.status {
         200 => match serde_json::from_str(&answer.body) {
-            Ok(Named { epoch, .. }) => Ok(Came::Decided(epoch)),
+            Ok(Placement { epoch, .. }) => Ok(Came::Decided(epoch)),
             Err(error) => Ok(Came::Trouble(format!("an answer that is no placement: {error}"))),
         },
         409 => Ok(Came::NotYet(why)),

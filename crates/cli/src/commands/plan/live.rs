@@ -3,11 +3,10 @@
 
 use super::{Failure, usage};
 use crate::http::{self, Answer};
+use rhumb_api::placement::{self, Placement, PlacementChange, PlacementStatus};
 use rhumb_core::{RttMatrix, Span};
-use rhumb_node::admin::placement::{Named, NamedCoordinators, Shown};
 use rhumb_plan::layout::{Coordinators, Layout};
 use rhumb_plan::{Client, Matrix};
-use serde_json::Value;
 
 /// Where the placement is.
 pub const PATH: &str = "/placement";
@@ -20,7 +19,7 @@ pub struct Live {
     /// The address of the site.
     pub url: String,
     /// What it shows.
-    pub shown: Shown,
+    pub shown: PlacementStatus,
 }
 
 impl Live {
@@ -34,14 +33,13 @@ impl Live {
     fn of(url: &str, answer: &Answer) -> Result<Live, String> {
         let Answer { status, body } = answer;
         if *status != 200 {
-            let told: Option<Value> = serde_json::from_str(body).ok();
-            return Err(match told.as_ref().and_then(|told| told["error"]["message"].as_str()) {
+            return Err(match answer.refusal() {
                 Some(message) => format!("{url} does not show its placement: {message}"),
                 None => format!("{url} is no site of Rhumb: it answers {status} to GET {PATH}; give the address of a site's HTTP port"),
             });
         }
         let foreign = |why: String| format!("{url} is no site of Rhumb, or one of another version: {why}");
-        let shown: Shown = serde_json::from_str(body).map_err(|error| foreign(error.to_string()))?;
+        let shown: PlacementStatus = serde_json::from_str(body).map_err(|error| foreign(error.to_string()))?;
         let live = Live { url: url.to_owned(), shown };
         match live.stranger() {
             None if live.layout().active.is_empty() => Err(foreign("no region votes".to_owned())),
@@ -147,11 +145,11 @@ impl Live {
 }
 
 /// A placement as a site shows it.
-pub fn layout(named: &Named) -> Layout {
+pub fn layout(named: &Placement) -> Layout {
     let coordinators = named
         .coordinators
         .iter()
-        .map(|(of, NamedCoordinators { read, commit })| (of.clone(), Coordinators { read: read.clone(), commit: commit.clone() }));
+        .map(|(of, placement::Coordinators { read, commit })| (of.clone(), Coordinators { read: read.clone(), commit: commit.clone() }));
     Layout {
         active: named.active.iter().cloned().collect(),
         passive: named.passive.iter().cloned().collect(),
@@ -159,13 +157,13 @@ pub fn layout(named: &Named) -> Layout {
     }
 }
 
-/// A placement as a site takes it, to come after that of `epoch`.
-pub fn named(epoch: u64, layout: &Layout) -> Named {
+/// The change to this placement, to come after that of `epoch`.
+pub fn change(epoch: u64, layout: &Layout) -> PlacementChange {
     let coordinators = layout
         .coordinators
         .iter()
-        .map(|(of, Coordinators { read, commit })| (of.clone(), NamedCoordinators { read: read.clone(), commit: commit.clone() }));
-    Named {
+        .map(|(of, Coordinators { read, commit })| (of.clone(), placement::Coordinators { read: read.clone(), commit: commit.clone() }));
+    PlacementChange {
         epoch,
         active: layout.active.iter().cloned().collect(),
         passive: layout.passive.iter().cloned().collect(),
@@ -177,7 +175,7 @@ pub fn named(epoch: u64, layout: &Layout) -> Named {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     /// What a site of three regions shows.
     fn shown() -> Value {
@@ -199,7 +197,8 @@ mod tests {
     #[test]
     fn what_was_measured_is_what_is_planned_for() {
         let live = live(&shown());
-        assert_eq!(named(4, &live.layout()), live.shown.placement);
+        let PlacementChange { epoch, active, passive, coordinators, lost } = change(4, &live.layout());
+        assert_eq!(Placement { epoch, active, passive, coordinators, lost }, live.shown.placement);
         let rtt = live.rtt().expect("whole");
         assert_eq!(rtt.to_csv(), "region,a,b,c\na,0,10,20.5\nb,10,0,30\nc,20.5,30,0\n");
         let matrix = Matrix::try_from(&rtt).expect("three regions");
@@ -249,7 +248,7 @@ mod tests {
             "http://h:1 is no site of Rhumb: it answers 404 to GET /placement; give the address of a site's HTTP port"
         );
         assert_eq!(
-            of(503, r#"{"error":{"code":"unavailable","message":"the site is busy"}}"#),
+            of(503, r#"{"error":{"code":"UNAVAILABLE","message":"the site is busy"}}"#),
             "http://h:1 does not show its placement: the site is busy"
         );
         let stranger = shown().to_string().replace(r#""passive":["c"]"#, r#""passive":["mars"]"#);

@@ -1,15 +1,16 @@
 //! `rhumb quota`: global quotas, looked at and changed by way of one site's HTTP port.
 
-mod shown;
 mod site;
+mod text;
 
 use super::{fail, runtime};
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Subcommand};
 use hyper::Method;
+use rhumb_api::lost::{LostSite, LostSites};
+use rhumb_api::quotas::{Amount, Done, ExactRead, NewLimit, NewQuota};
 use rhumb_quota::spec::{OfferPolicy, ProtocolKind, Reallocation};
-use serde_json::{Map, Number, Value, json};
-use shown::{Quota, Quotas};
+use serde_json::{Number, Value, json};
 use site::{Site, SiteError};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -126,7 +127,7 @@ fn risk(what: &What) -> Option<(String, bool)> {
     }
 }
 
-#[derive(ClapArgs)]
+#[derive(Clone, ClapArgs)]
 struct Create {
     /// Its name: up to 200 bytes without blanks.
     name: String,
@@ -202,18 +203,22 @@ async fn answered(what: &What, site: &Site, json: bool) -> Result<String, SiteEr
         return Ok(format!("{:#}\n", answer.unwrap_or_else(|| json!({}))));
     }
     let value = answer.unwrap_or_default();
+    let left = |value| site.read(value).map(|Done { left }| left);
     Ok(match what {
-        What::Ls => site.read::<Quotas>(value)?.to_string(),
-        What::Get { .. } => site.read::<Quota>(value)?.to_string(),
+        What::Ls => text::quotas(&site.read(value)?),
+        What::Get { .. } => text::quota(&site.read(value)?),
         What::Create(Create { name, limit, .. }) => format!("quota {name} is made, with a limit of {limit}\n"),
         What::Limit { name, limit } => format!("the limit of quota {name} is {limit}\n"),
         What::Drop { name } => format!("quota {name} is no more\n"),
-        What::Acquire(Operation { name, amount, .. }) => format!("acquired {amount} of {name}; {} left at this site\n", value["left"]),
-        What::Lost { lost, .. } => format!("{lost} is declared lost; {} quotas are not settled yet\n", value["unsettled"]),
-        What::Free { operation: Operation { name, amount, .. }, .. } => {
-            format!("freed {amount} of {name}; {} left at this site\n", value["left"])
+        What::Acquire(Operation { name, amount, .. }) => format!("acquired {amount} of {name}; {} left at this site\n", left(value)?),
+        What::Lost { lost, .. } => {
+            let LostSites { unsettled, .. } = site.read(value)?;
+            format!("{lost} is declared lost; {unsettled} quotas are not settled yet\n")
         }
-        What::Release(Operation { name, amount, .. }) => format!("released {amount} of {name}; {} left at this site\n", value["left"]),
+        What::Free { operation: Operation { name, amount, .. }, .. } => {
+            format!("freed {amount} of {name}; {} left at this site\n", left(value)?)
+        }
+        What::Release(Operation { name, amount, .. }) => format!("released {amount} of {name}; {} left at this site\n", left(value)?),
     })
 }
 
@@ -223,26 +228,20 @@ fn request(what: &What) -> (Method, String, Option<Value>) {
         What::Ls => (Method::GET, "/quotas".to_owned(), None),
         What::Get { name, read } => {
             if read.exact {
-                return (Method::POST, path(name) + "/read", Some(json!({})));
+                return (Method::POST, path(name) + "/read", Some(json!(ExactRead {})));
             }
             let read = if read.global { "global" } else { "local" };
             (Method::GET, format!("{}?read={read}", path(name)), None)
         }
         What::Create(create) => {
-            let given = [
-                ("parent", &create.parent),
-                ("protocol", &create.protocol),
-                ("offer", &create.offer),
-                ("reallocation", &create.reallocation),
-            ];
-            let given = given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value.as_deref()?.into())));
-            let body: Map<String, Value> = given.chain([("limit".to_owned(), create.limit.clone().into())]).collect();
-            (Method::PUT, path(&create.name), Some(body.into()))
+            let Create { name, limit, parent, protocol, offer, reallocation } = create.clone();
+            let body = NewQuota { limit, parent, protocol, offer, reallocation };
+            (Method::PUT, path(&name), Some(json!(body)))
         }
-        What::Limit { name, limit } => (Method::PATCH, path(name), Some(json!({ "limit": limit }))),
+        What::Limit { name, limit } => (Method::PATCH, path(name), Some(json!(NewLimit { limit: limit.clone() }))),
         What::Drop { name } => (Method::DELETE, path(name), None),
         What::Acquire(operation) => (Method::POST, path(&operation.name) + "/acquire", Some(operation.body())),
-        What::Lost { lost, .. } => (Method::POST, "/lost".to_owned(), Some(json!({ "site": lost }))),
+        What::Lost { lost, .. } => (Method::POST, "/lost".to_owned(), Some(json!(LostSite { site: lost.clone() }))),
         What::Free { operation, .. } => (Method::POST, path(&operation.name) + "/free", Some(operation.body())),
         What::Release(operation) => (Method::POST, path(&operation.name) + "/release", Some(operation.body())),
     }
@@ -250,10 +249,7 @@ fn request(what: &What) -> (Method, String, Option<Value>) {
 
 impl Operation {
     fn body(&self) -> Value {
-        match &self.id {
-            Some(id) => json!({ "amount": self.amount, "id": id }),
-            None => json!({ "amount": self.amount }),
-        }
+        json!(Amount { amount: self.amount.clone(), id: self.id.clone() })
     }
 }
 

@@ -51,13 +51,11 @@ impl Site {
     pub async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Option<Value>, SiteError> {
         let body = body.map_or(String::new(), |body| body.to_string());
         let answer = http::ask(&self.0, path, method, body, ANSWER_TIMEOUT).await?;
-        let value: Option<Value> = serde_json::from_str(&answer.body).ok();
-        if (200..300).contains(&answer.status) {
-            return Ok(value);
+        if answer.is_success() {
+            return Ok(serde_json::from_str(&answer.body).ok());
         }
-        let message = value.as_ref().and_then(|value| value["error"]["message"].as_str());
-        Err(match message {
-            Some(message) => SiteError::Refused(message.to_owned()),
+        Err(match answer.refusal() {
+            Some(message) => SiteError::Refused(message),
             None => self.foreign(&format!("it answers {}: {}", answer.status, answer.body)),
         })
     }

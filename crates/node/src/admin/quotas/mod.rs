@@ -14,20 +14,21 @@
 //!   POST   /lost                    declare a site lost for ever: {"site":"ireland/0"}
 //! ```
 //!
-//! A name may hold any byte that a path segment cannot: it is percent-encoded. Bodies must come as `application/json`,
-//! which keeps other sites' pages in a browser from posting here. An exact read holds up whoever uses the quota, so it is no GET, which
-//! anything may repeat. What is refused is answered with the status of
-//! [`status_of`] and `{"error":{"code":…,"message":…}}`.
+//! A name may hold any byte that a path segment cannot: it is percent-encoded. An exact read holds up whoever uses the quota, so it is no
+//! GET, which anything may repeat.
 
-mod shown;
+mod answers;
 
-use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
+use super::body::{self, Body};
+use super::failed::Failed;
+use axum::Json;
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, any, get, post};
-use axum::{Json, Router};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::any;
+use rhumb_api::lost::{LostSite, LostSites};
+use rhumb_api::quotas::{self as api, Amount, Done, ExactRead, NewLimit, NewQuota, Quota};
+use rhumb_api::responses;
 use rhumb_core::Topology;
 use rhumb_quota::gateway::Quotas;
 use rhumb_quota::info::Read;
@@ -38,14 +39,14 @@ use rhumb_quota::spec::Spec;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Number;
-use shown::{ShownDone, ShownFailure, ShownLost, ShownQuota, ShownQuotas, ShownSpec, shown_name};
 use std::str::FromStr;
 use std::sync::Arc;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 /// The longest body taken, in bytes.
 pub const BODY_BYTES_MAX: usize = 16 << 10;
-/// Who is told to come again later is told to wait so many seconds.
-const RETRY_AFTER_SECONDS: &str = "1";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// What the routes work on.
@@ -55,105 +56,42 @@ struct Site {
 }
 
 type Shared = State<Arc<Site>>;
-type Named = Result<Path<String>, PathRejection>;
-type Body = Result<Bytes, BytesRejection>;
+type Named = Result<Path<QuotaPath>, PathRejection>;
+
+/// The quota that a path names.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+struct QuotaPath {
+    /// 1 to 200 bytes of UTF-8 without white space and control characters, percent-encoded: `eCommerce.com/clothing` is
+    /// `eCommerce.com%2Fclothing`.
+    #[param(min_length = 1, max_length = 200)]
+    name: String,
+}
 
 /// The routes over `quotas`, with the names of the sites from `topology`.
-pub fn router(quotas: Arc<dyn Quotas>, topology: Arc<Topology>) -> Router {
-    let site = Arc::new(Site { quotas, topology });
-    let routes = routes().into_iter().fold(Router::new(), |router, (path, methods)| router.route(path, methods));
-    // An empty name is no segment of a path, and would be answered with 404.
-    routes
-        .route("/lost", get(lost).post(declare_lost))
+pub fn router(quotas: Arc<dyn Quotas>, topology: Arc<Topology>) -> OpenApiRouter {
+    OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(look, create, set_limit, end))
+        .routes(routes!(acquire))
+        .routes(routes!(free))
+        .routes(routes!(look_exactly))
+        .routes(routes!(release))
+        .routes(routes!(lost, declare_lost))
+        // An empty name is no segment of a path, and would be answered with 404.
         .route("/quotas/", any(nameless))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .with_state(site)
-}
-
-/// Each path and what may be done there.
-fn routes() -> [(&'static str, MethodRouter<Arc<Site>>); 6] {
-    [
-        ("/quotas", get(list)),
-        ("/quotas/{name}", get(look).put(create).patch(set_limit).delete(end)),
-        ("/quotas/{name}/acquire", post(acquire)),
-        ("/quotas/{name}/free", post(free)),
-        ("/quotas/{name}/read", post(look_exactly)),
-        ("/quotas/{name}/release", post(release)),
-    ]
-}
-
-/// The status that a refusal is answered with.
-pub fn status_of(refusal: &Refusal) -> StatusCode {
-    match refusal {
-        Refusal::Invalid(_) => StatusCode::BAD_REQUEST,
-        Refusal::Unknown(_) => StatusCode::NOT_FOUND,
-        Refusal::Exists(_) | Refusal::Exceeded { .. } | Refusal::NotHeld { .. } | Refusal::IdReused(_) | Refusal::HasChildren(_) => {
-            StatusCode::CONFLICT
-        }
-        Refusal::NotBooked { .. } => StatusCode::CONFLICT,
-        Refusal::DeclaredLost => StatusCode::GONE,
-        Refusal::Unreachable { .. } | Refusal::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-        // As from a proxy that has lost its server: done or not, nobody here can tell.
-        Refusal::UnknownOutcome(_) => StatusCode::GATEWAY_TIMEOUT,
-    }
-}
-
-/// What is answered instead of what was asked for.
-struct Failed {
-    status: StatusCode,
-    refusal: Refusal,
-}
-
-impl Failed {
-    fn invalid(status: StatusCode, why: impl Into<String>) -> Failed {
-        Failed { status, refusal: Refusal::Invalid(why.into()) }
-    }
-}
-
-impl From<Refusal> for Failed {
-    fn from(refusal: Refusal) -> Failed {
-        Failed { status: status_of(&refusal), refusal }
-    }
-}
-
-impl IntoResponse for Failed {
-    fn into_response(self) -> Response {
-        let mut response = (self.status, Json(ShownFailure::new(&self.refusal))).into_response();
-        if self.refusal.is_retryable() {
-            response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static(RETRY_AFTER_SECONDS));
-        }
-        response
-    }
-}
-
-/// The answer to a request that is refused before a route has looked at it.
-pub(super) fn refuse(refusal: Refusal) -> Response {
-    Failed::from(refusal).into_response()
+        .with_state(Arc::new(Site { quotas, topology }))
 }
 
 fn name(named: Named) -> Result<Name, Failed> {
-    let Path(name) = named.map_err(|rejection| Failed::invalid(StatusCode::BAD_REQUEST, rejection.body_text()))?;
+    let Path(QuotaPath { name }) = named.map_err(|rejection| Failed::invalid(rejection.body_text()))?;
     Ok(Name::new(&name).map_err(Refusal::from)?)
 }
 
 /// What a body says.
 fn read<T: DeserializeOwned>(headers: &HeaderMap, body: Body) -> Result<T, Failed> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).and_then(|kind| kind.split(';').next());
-    if !kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
-        let why = "the body must be JSON and be sent with the header Content-Type: application/json";
-        return Err(Failed::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
-    }
-    let body = body.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            Failed::invalid(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {BODY_BYTES_MAX} bytes"))
-        }
-        status => Failed::invalid(status, rejection.body_text()),
-    })?;
-    let mut json = serde_json::Deserializer::from_slice(&body);
-    let invalid = |why: String| Failed::invalid(StatusCode::BAD_REQUEST, format!("the body: {why}"));
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| invalid(error.to_string()))?;
-    json.end().map_err(|error| invalid(error.to_string()))?;
-    Ok(value)
+    body::read(headers, body, BODY_BYTES_MAX)
 }
 
 fn limit(number: &Number) -> Result<u64, Refusal> {
@@ -170,52 +108,103 @@ async fn nameless() -> Result<(), Failed> {
     Ok(())
 }
 
-async fn list(State(site): Shared) -> Result<Json<ShownQuotas>, Failed> {
+/// All quotas by name, with the tokens of this site.
+#[utoipa::path(
+    get,
+    path = "/quotas",
+    operation_id = "listQuotas",
+    responses(
+        (status = 200, description = "The quotas.", body = api::Quotas),
+        (status = 410, response = responses::Lost),
+        (status = 503, response = responses::Unavailable)
+    )
+)]
+async fn list(State(site): Shared) -> Result<Json<api::Quotas>, Failed> {
     let quotas = site.quotas.list().await?;
-    Ok(Json(ShownQuotas::new(&quotas, &site.topology)))
+    Ok(Json(api::Quotas { quotas: quotas.iter().map(|info| answers::quota(info, &site.topology)).collect() }))
 }
 
-#[derive(Deserialize)]
-struct Looked {
+/// How far to look at a quota.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ReadQuery {
+    /// How far to look: `local`, at this site's tokens, or `global`, at those of all sites that answer. `exact`, at all tokens at one moment,
+    /// is refused with 405: POST to /quotas/{name}/read.
+    #[param(value_type = Option<api::Read>, default = "local")]
     read: Option<String>,
 }
 
-async fn look(State(site): Shared, named: Named, query: Result<Query<Looked>, QueryRejection>) -> Result<Json<ShownQuota>, Failed> {
+/// A quota and its tokens.
+#[utoipa::path(
+    get,
+    path = "/quotas/{name}",
+    operation_id = "getQuota",
+    params(QuotaPath, ReadQuery),
+    responses(
+        (status = 200, description = "The quota.", body = Quota),
+        (status = 400, response = responses::Invalid),
+        (status = 404, response = responses::NoQuota),
+        (status = 405, response = responses::Invalid),
+        (status = 410, response = responses::Lost),
+        (status = 503, response = responses::Unavailable)
+    )
+)]
+async fn look(State(site): Shared, named: Named, query: Result<Query<ReadQuery>, QueryRejection>) -> Result<Json<Quota>, Failed> {
     let name = name(named)?;
-    let Query(Looked { read }) = query.map_err(|rejection| Failed::invalid(StatusCode::BAD_REQUEST, rejection.body_text()))?;
+    let Query(ReadQuery { read }) = query.map_err(|rejection| Failed::invalid(rejection.body_text()))?;
     let read: Read = choice(read)?;
     if read == Read::Exact {
         let why = "an exact read holds up whoever uses the quota, so it is not had by GET; POST {} to the path of the quota and /read";
-        return Err(Failed::invalid(StatusCode::METHOD_NOT_ALLOWED, why));
+        return Err(Failed::invalid_with(StatusCode::METHOD_NOT_ALLOWED, why));
     }
-    Ok(Json(ShownQuota::new(&site.quotas.get(name, read).await?, &site.topology)))
+    Ok(Json(answers::quota(&site.quotas.get(name, read).await?, &site.topology)))
 }
 
-/// What the body of an exact read says.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LookedExactly {}
-
-async fn look_exactly(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<ShownQuota>, Failed> {
+/// The quota and all its tokens at one moment. Meanwhile whoever uses the quota waits.
+#[utoipa::path(
+    post,
+    path = "/quotas/{name}/read",
+    operation_id = "readQuota",
+    params(QuotaPath),
+    request_body = ExactRead,
+    responses(
+        (status = 200, description = "The quota.", body = Quota),
+        (status = 400, response = responses::Invalid),
+        (status = 404, response = responses::NoQuota),
+        (status = 410, response = responses::Lost),
+        (status = 413, response = responses::TooLarge),
+        (status = 415, response = responses::NotJson),
+        (status = 503, response = responses::Unavailable)
+    )
+)]
+async fn look_exactly(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<Quota>, Failed> {
     let name = name(named)?;
-    let LookedExactly {} = read(&headers, body)?;
-    Ok(Json(ShownQuota::new(&site.quotas.get(name, Read::Exact).await?, &site.topology)))
+    let ExactRead {} = read(&headers, body)?;
+    Ok(Json(answers::quota(&site.quotas.get(name, Read::Exact).await?, &site.topology)))
 }
 
-/// What the body of `PUT` says.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Created {
-    limit: Number,
-    parent: Option<String>,
-    protocol: Option<String>,
-    offer: Option<String>,
-    reallocation: Option<String>,
-}
-
-async fn create(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<(StatusCode, Json<ShownSpec>), Failed> {
+/// Make a quota. Its limit is divided equally among the sites.
+#[utoipa::path(
+    put,
+    path = "/quotas/{name}",
+    operation_id = "createQuota",
+    params(QuotaPath),
+    request_body = NewQuota,
+    responses(
+        (status = 201, description = "Made.", body = api::Spec),
+        (status = 400, response = responses::Invalid),
+        (status = 404, response = responses::NoQuota),
+        (status = 409, response = responses::QuotaConflict),
+        (status = 410, response = responses::Lost),
+        (status = 413, response = responses::TooLarge),
+        (status = 415, response = responses::NotJson),
+        (status = 503, response = responses::Unavailable),
+        (status = 504, response = responses::UnknownOutcome)
+    )
+)]
+async fn create(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<(StatusCode, Json<api::Spec>), Failed> {
     let name = name(named)?;
-    let created: Created = read(&headers, body)?;
+    let created: NewQuota = read(&headers, body)?;
     let spec = Spec {
         limit: limit(&created.limit)?,
         parent: created.parent.map(|parent| Name::new(&parent)).transpose().map_err(Refusal::from)?,
@@ -223,79 +212,184 @@ async fn create(State(site): Shared, named: Named, headers: HeaderMap, body: Bod
         offer: choice(created.offer)?,
         reallocation: choice(created.reallocation)?,
     };
-    let shown = ShownSpec::new(&name, &spec);
+    let answer = answers::spec(&name, &spec);
     site.quotas.create(name, spec).await?;
-    Ok((StatusCode::CREATED, Json(shown)))
+    Ok((StatusCode::CREATED, Json(answer)))
 }
 
-/// What the body of `PATCH` says.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Changed {
-    limit: Number,
-}
-
+/// Change the limit of a quota in use.
+#[utoipa::path(
+    patch,
+    path = "/quotas/{name}",
+    operation_id = "setLimit",
+    params(QuotaPath),
+    request_body = NewLimit,
+    responses(
+        (status = 204, description = "Changed."),
+        (status = 400, response = responses::Invalid),
+        (status = 404, response = responses::NoQuota),
+        (status = 410, response = responses::Lost),
+        (status = 413, response = responses::TooLarge),
+        (status = 415, response = responses::NotJson),
+        (status = 503, response = responses::Unavailable),
+        (status = 504, response = responses::UnknownOutcome)
+    )
+)]
 async fn set_limit(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<StatusCode, Failed> {
     let name = name(named)?;
-    let changed: Changed = read(&headers, body)?;
+    let changed: NewLimit = read(&headers, body)?;
     site.quotas.set_limit(name, limit(&changed.limit)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// End a quota that has none below it. Tokens that clients hold of it are forgotten.
+#[utoipa::path(
+    delete,
+    path = "/quotas/{name}",
+    operation_id = "dropQuota",
+    params(QuotaPath),
+    responses(
+        (status = 204, description = "Ended."),
+        (status = 400, response = responses::Invalid),
+        (status = 404, response = responses::NoQuota),
+        (status = 409, response = responses::QuotaConflict),
+        (status = 410, response = responses::Lost),
+        (status = 503, response = responses::Unavailable),
+        (status = 504, response = responses::UnknownOutcome)
+    )
+)]
 async fn end(State(site): Shared, named: Named) -> Result<StatusCode, Failed> {
     Quotas::drop(&*site.quotas, name(named)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn acquire(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<ShownDone>, Failed> {
-    run(&site, Action::Acquire, named, &headers, body).await
-}
-
-async fn release(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<ShownDone>, Failed> {
-    run(&site, Action::Release, named, &headers, body).await
-}
-
-async fn free(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<ShownDone>, Failed> {
-    run(&site, Action::Free, named, &headers, body).await
-}
-
-async fn lost(State(site): Shared) -> Result<Json<ShownLost>, Failed> {
-    let (lost, unsettled) = site.quotas.lost().await?;
-    Ok(Json(ShownLost::new(&lost, unsettled, &site.topology)))
-}
-
-/// What the body of a declaration says.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Declared {
-    site: String,
-}
-
-async fn declare_lost(State(site): Shared, headers: HeaderMap, body: Body) -> Result<Json<ShownLost>, Failed> {
-    let Declared { site: named } = read(&headers, body)?;
-    let found = site.topology.sites().find(|id| shown_name(*id, &site.topology) == named);
-    let unknown = || Refusal::Invalid(format!("this cluster has no site `{named}`; a site is named as ireland/0"));
-    site.quotas.declare_lost(found.ok_or_else(unknown)?).await?;
-    let (lost, unsettled) = site.quotas.lost().await?;
-    Ok(Json(ShownLost::new(&lost, unsettled, &site.topology)))
-}
-
-/// What the body of an operation says.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Amount {
-    amount: Number,
+/// The id of an operation, for the document; [`request_key`] reads it.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[allow(dead_code, reason = "a header that may be there twice is read by hand")]
+struct IdempotencyKey {
+    /// The id of the request, if the body gives none: bare, or a string in quotes.
+    #[param(rename = "Idempotency-Key")]
     id: Option<String>,
 }
 
-async fn run(site: &Site, action: Action, named: Named, headers: &HeaderMap, body: Body) -> Result<Json<ShownDone>, Failed> {
+/// Take tokens from the quota and from all above it, or from none.
+#[utoipa::path(
+    post,
+    path = "/quotas/{name}/acquire",
+    operation_id = "acquire",
+    params(QuotaPath, IdempotencyKey),
+    request_body = Amount,
+    responses(
+        (status = 200, description = "Done, durably.", body = Done),
+        (status = 400, response = responses::Invalid),
+        (status = 404, response = responses::NoQuota),
+        (status = 409, response = responses::QuotaConflict),
+        (status = 410, response = responses::Lost),
+        (status = 413, response = responses::TooLarge),
+        (status = 415, response = responses::NotJson),
+        (status = 503, response = responses::Unavailable),
+        (status = 504, response = responses::UnknownOutcome)
+    )
+)]
+async fn acquire(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<Done>, Failed> {
+    run(&site, Action::Acquire, named, &headers, body).await
+}
+
+/// Give tokens back, to the quota and to all above it.
+#[utoipa::path(
+    post,
+    path = "/quotas/{name}/release",
+    operation_id = "release",
+    params(QuotaPath, IdempotencyKey),
+    request_body = Amount,
+    responses(
+        (status = 200, description = "Done, durably.", body = Done),
+        (status = 400, response = responses::Invalid),
+        (status = 404, response = responses::NoQuota),
+        (status = 409, response = responses::QuotaConflict),
+        (status = 410, response = responses::Lost),
+        (status = 413, response = responses::TooLarge),
+        (status = 415, response = responses::NotJson),
+        (status = 503, response = responses::Unavailable),
+        (status = 504, response = responses::UnknownOutcome)
+    )
+)]
+async fn release(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<Done>, Failed> {
+    run(&site, Action::Release, named, &headers, body).await
+}
+
+/// Take back, in this quota alone, tokens booked for lost sites that no client holds. If a client holds them, clients may exceed the limit by as many.
+#[utoipa::path(
+    post,
+    path = "/quotas/{name}/free",
+    operation_id = "freeQuota",
+    params(QuotaPath, IdempotencyKey),
+    request_body = Amount,
+    responses(
+        (status = 200, description = "Done, durably.", body = Done),
+        (status = 400, response = responses::Invalid),
+        (status = 404, response = responses::NoQuota),
+        (status = 409, response = responses::QuotaConflict),
+        (status = 410, response = responses::Lost),
+        (status = 413, response = responses::TooLarge),
+        (status = 415, response = responses::NotJson),
+        (status = 503, response = responses::Unavailable),
+        (status = 504, response = responses::UnknownOutcome)
+    )
+)]
+async fn free(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<Done>, Failed> {
+    run(&site, Action::Free, named, &headers, body).await
+}
+
+/// The sites declared lost, and in how many quotas it is not settled yet what they have.
+#[utoipa::path(
+    get,
+    path = "/lost",
+    operation_id = "lost",
+    responses(
+        (status = 200, description = "The sites declared lost.", body = LostSites),
+        (status = 503, response = responses::Unavailable)
+    )
+)]
+async fn lost(State(site): Shared) -> Result<Json<LostSites>, Failed> {
+    let (lost, unsettled) = site.quotas.lost().await?;
+    Ok(Json(answers::lost_sites(&lost, unsettled, &site.topology)))
+}
+
+/// Declare a site lost for ever: it has no part in quotas any more, and all that it may have given out counts as held.
+#[utoipa::path(
+    post,
+    path = "/lost",
+    operation_id = "declareLost",
+    request_body = LostSite,
+    responses(
+        (status = 200, description = "The sites declared lost.", body = LostSites),
+        (status = 400, response = responses::Invalid),
+        (status = 410, response = responses::Lost),
+        (status = 413, response = responses::TooLarge),
+        (status = 415, response = responses::NotJson),
+        (status = 503, response = responses::Unavailable),
+        (status = 504, response = responses::UnknownOutcome)
+    )
+)]
+async fn declare_lost(State(site): Shared, headers: HeaderMap, body: Body) -> Result<Json<LostSites>, Failed> {
+    let LostSite { site: named } = read(&headers, body)?;
+    let found = site.topology.sites().find(|id| answers::site_name(*id, &site.topology) == named);
+    let unknown = || Refusal::Invalid(format!("this cluster has no site `{named}`; a site is named as ireland/0"));
+    site.quotas.declare_lost(found.ok_or_else(unknown)?).await?;
+    let (lost, unsettled) = site.quotas.lost().await?;
+    Ok(Json(answers::lost_sites(&lost, unsettled, &site.topology)))
+}
+
+async fn run(site: &Site, action: Action, named: Named, headers: &HeaderMap, body: Body) -> Result<Json<Done>, Failed> {
     let quota = name(named)?;
     let Amount { amount, id } = read(headers, body)?;
     let amount = parse_amount(amount.to_string().as_bytes())?;
     let operation = Operation { action, quota, amount, id: request_key(headers, id)? };
     let outcomes = site.quotas.run(vec![operation]).await;
     let done = outcomes.into_iter().next().expect("each operation has an outcome")?;
-    Ok(Json(ShownDone::new(done)))
+    Ok(Json(Done { left: done.left }))
 }
 
 /// The id of an operation: from its body, from the header, or the same from both.
@@ -315,16 +409,4 @@ fn request_key(headers: &HeaderMap, of_body: Option<String>) -> Result<Option<Re
 /// The header may be a string in quotes, as it is standardized, or bare, as it is mostly sent.
 fn unquoted(id: &[u8]) -> &[u8] {
     id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\"")).unwrap_or(id)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_route_is_in_the_document_and_every_path_of_the_document_has_one() {
-        let document: serde_json::Value = serde_json::from_str(crate::admin::OPENAPI).expect("JSON");
-        let documented = document["paths"].as_object().expect("paths").keys().filter(|path| path.starts_with("/quotas"));
-        assert!(documented.eq(routes().map(|(path, _)| path)), "the paths of openapi.json are not those of routes()");
-    }
 }
