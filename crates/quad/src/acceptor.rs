@@ -67,6 +67,12 @@ pub(super) struct Vote {
 }
 
 impl Acceptor {
+    /// The same with nothing counted: what it goes on to do does not depend on that.
+    #[cfg(test)]
+    pub(super) fn uncounted(&self) -> Acceptor {
+        Acceptor { seals: 0, changes: BTreeMap::new(), ..self.clone() }
+    }
+
     /// What an earlier incarnation has promised.
     pub(super) fn restore(&mut self, record: AcceptorRecord, tick: u64) {
         self.sealed = Some(Sealed { record, since: tick, began: tick, tries: 0 });

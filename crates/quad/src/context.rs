@@ -196,7 +196,9 @@ impl Shared {
     /// a name of one before it.
     pub(super) fn recover_bound(&mut self, bound: Timestamp) {
         self.clock = self.clock.recovered(bound);
-        self.jobs.skip_to(bound.bits());
+        if !self.rules.breaks(Planted::QuestionsNamedAnew) {
+            self.jobs.skip_to(bound.bits());
+        }
     }
 
     /// A timestamp above all that were issued or observed.

@@ -48,12 +48,12 @@
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |
 //! | `peers.rs` | who is up |
 //! | `gateway/` | a client's transaction: quorums, newest versions, the two rounds |
-//! | `replica.rs` | locks, sessions, prepared transactions |
+//! | `replica/` | locks, sessions, prepared transactions |
 //! | `quorums/` | which sites are asked |
 //! | `configuration.rs` | epochs, and which sets of sites make a change safe |
 //! | `mover.rs`, `acceptor.rs` | a change: who brings it about; who seals, accepts and adopts |
 //! | `reconcile.rs`, `source.rs` | difference objects: a site gets what it lacks; what it tells others |
-//! | `monitor.rs`, `manager.rs` | what is measured; which change is due |
+//! | `monitor/`, `manager.rs` | what is measured; which change is due |
 //! | `links.rs` | who is fit to be a core while links are cut |
 //! | `leaving.rs` | a site leaves, as an operator says |
 //! | `explanation.rs`, `administration.rs` | what a site says of all that to operators, and what they may change |
@@ -64,7 +64,7 @@
 //! |---|---|---|
 //! | II-A, III-A | a core reads a majority of the cores and writes all; a slave, a majority | `quorums/system.rs`: `read`, `write` |
 //! | II-B | a read asks a whole quorum, the newest version counts | `gateway/reads.rs`: `on_rows` |
-//! | II-B | locks, then both rounds at the write quorum | `gateway/commit.rs`, `replica.rs` |
+//! | II-B | locks, then both rounds at the write quorum | `gateway/commit.rs`, `replica/commit.rs` |
 //! | III-A | the strongest sites are cores | `quorums/policy.rs`: `cores_and_slaves` |
 //! | III-A, (4) to (7) | slaves are assigned | `quorums/assignment.rs`: `assign`, `penalty` |
 //! | III-B, (8) | loads are forecast | `quorums/forecast.rs`: `observe` |
@@ -73,10 +73,10 @@
 //! | IV | a silent core is replaced | `peers.rs`: `answered_since`; `manager.rs`: `plan` |
 //! | IV | transactions wait or fail while quorums change | `gateway/mod.rs`: `waits`, `interrupt` |
 //! | IV | two-phase commit of the quorums | Paxos here: `mover.rs`, `acceptor.rs` |
-//! | IV | each site keeps difference objects | `records.rs`: `put_versions`; `replica.rs`: `on_settled` |
+//! | IV | each site keeps difference objects | `records.rs`: `put_versions`; `replica/commit.rs`: `on_settled` |
 //! | IV | a promoted slave reconciles | `reconcile.rs`: `on_compared`, `on_copies` |
 //!
-//! Of the paper, II-A and III-A are in `quorums/`, II-B in `gateway/` and `replica.rs`, III-B in `monitor.rs` and `manager.rs`, IV in
+//! Of the paper, II-A and III-A are in `quorums/`, II-B in `gateway/` and `replica/`, III-B in `monitor/` and `manager.rs`, IV in
 //! `mover.rs`, `acceptor.rs`, `reconcile.rs` and `configuration.rs`. No site is the QuAD-Manager: all measure, any may change.
 
 mod acceptor;

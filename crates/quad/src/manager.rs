@@ -7,7 +7,7 @@
 //!   a period ends: scores, cores, assignment ────────▶ if the gain is worth the reconciliation and the interruption
 //! ```
 //!
-//! Source: section III-B. The paper's QuAD-Manager also measures and leads two-phase commit (IV): here `monitor.rs` and `mover.rs` do. A change interrupts all sites, which equation 10 does not count, so that noise alone would move roles
+//! Source: section III-B. The paper's QuAD-Manager also measures and leads two-phase commit (IV): here `monitor/` and `mover.rs` do. A change interrupts all sites, which equation 10 does not count, so that noise alone would move roles
 //! to and fro. Here a gain must be a named share of the score that there is, and be one even if the forecasts err as they have erred
 //! so far, and against it: those who would be asked more have that much more to do than expected, those who would be asked less that much less.
 

@@ -37,13 +37,17 @@ pub enum Planted {
     MinorityDecides,
     /// Any number of sites may be declared lost, and the rest goes on.
     LossUnbounded,
+    /// Questions are numbered anew in each incarnation.
+    QuestionsNamedAnew,
+    /// What a source has told for one change counts as told for the next.
+    PullsKeptOverEpochs,
     /// Each lock that a transaction asks for is compared with all that it has.
     LocksWalked,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 18] = [
+    pub const ALL: [Planted; 20] = [
         Planted::AnsweredAfterFirstRound,
         Planted::FirstForNewest,
         Planted::SessionsIgnored,
@@ -61,6 +65,8 @@ impl Planted {
         Planted::AcceptedIgnored,
         Planted::MinorityDecides,
         Planted::LossUnbounded,
+        Planted::QuestionsNamedAnew,
+        Planted::PullsKeptOverEpochs,
         Planted::LocksWalked,
     ];
 }

@@ -127,6 +127,12 @@ impl Reconciler {
         self.copied
     }
 
+    /// The same with nothing counted: what it goes on to do does not depend on that.
+    #[cfg(test)]
+    pub(super) fn uncounted(&self) -> Reconciler {
+        Reconciler { copied: 0, ..self.clone() }
+    }
+
     /// Adds to `batch` how much is here.
     pub(super) fn put_base(&self, batch: &mut Batch) {
         batch.put_record(BASE, Vec::new(), encode(&self.base));
@@ -170,7 +176,8 @@ impl Reconciler {
     pub(super) fn begin_epoch(&mut self, cx: &mut Context<'_>) {
         self.prune(cx);
         let holds = self.base.holds;
-        self.pulling = self.pulling.take().filter(|pulling| pulling.attempt.is_none() && pulling.before > holds);
+        let goes_on = |pulling: &Pulling| pulling.attempt.is_none() && pulling.before > holds;
+        self.pulling = self.pulling.take().filter(|pulling| goes_on(pulling) || cx.rules.breaks(Planted::PullsKeptOverEpochs));
         self.catch_up(cx);
     }
 
@@ -207,7 +214,8 @@ impl Reconciler {
 
     /// Gets what was committed before that epoch: of each source what it lacks from an epoch on.
     fn pull(&mut self, before: Epoch, attempt: Option<Ballot>, missing: BTreeMap<SiteId, Epoch>, cx: &mut Context<'_>) {
-        let earlier = self.pulling.take().filter(|pulling| pulling.before == before && pulling.attempt.is_some());
+        let is_for_this = |pulling: &Pulling| pulling.before == before || cx.rules.breaks(Planted::PullsKeptOverEpochs);
+        let earlier = self.pulling.take().filter(|pulling| is_for_this(pulling) && pulling.attempt.is_some());
         let (mut pulls, copied, pages) = earlier.map_or_else(Default::default, |earlier| (earlier.pulls, earlier.copied, earlier.pages));
         let sources: BTreeSet<SiteId> = missing.keys().copied().collect();
         for (source, since) in missing {

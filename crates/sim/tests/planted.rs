@@ -112,7 +112,7 @@ fn every_bug_planted_in_paxos_commit_is_caught() {
 #[test]
 fn every_bug_planted_in_quad_is_caught() {
     use rhumb_quad::planted::Planted;
-    // These are caught by scenarios or the models of `rhumb-quad`: it takes two movers at the very moment, or an operator who is wrong.
+    // These are caught by scenarios or the models of `rhumb-quad`: it takes two movers or a crash at the very moment, or an operator who is wrong.
     let elsewhere = [
         Planted::SessionsIgnored,
         Planted::OldCopiesTaken,
@@ -120,6 +120,8 @@ fn every_bug_planted_in_quad_is_caught() {
         Planted::AcceptedIgnored,
         Planted::MinorityDecides,
         Planted::LossUnbounded,
+        Planted::QuestionsNamedAnew,
+        Planted::PullsKeptOverEpochs,
     ];
     let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
     assert_all_caught(bugs, |bug| Quad { rules: Rules::breaking(bug), ..Quad::default() });

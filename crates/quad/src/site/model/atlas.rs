@@ -73,7 +73,7 @@ impl Atlas {
             Event::Hear(numbers) => numbers.iter().map(|number| tables.letters[*number as usize].message.clone()).collect(),
             _ => Vec::new(),
         };
-        let sent = after.take(&place.1, heard).into_iter().map(|message| tables.letter(message)).collect();
+        let sent = after.take(&place.1, heard).into_iter().map(|message| tables.letter(message, &self.case)).collect();
         let step = Arc::new(Step { to: tables.number(after), sent });
         tables.steps.insert(place, step.clone());
         step
@@ -97,11 +97,11 @@ impl Tables {
         number
     }
 
-    fn letter(&mut self, message: Message) -> u32 {
+    fn letter(&mut self, message: Message, case: &Case) -> u32 {
         let fresh = self.letters.len() as u32;
         let number = *self.letter_numbers.entry(digest(&message)).or_insert(fresh);
         if number == fresh {
-            let arrival = message.arrival();
+            let arrival = message.arrival(case);
             self.letters.push(Arc::new(Letter { message, arrival }));
         }
         number

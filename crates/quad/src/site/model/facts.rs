@@ -1,8 +1,9 @@
 //! What the checks look at in a machine.
 
 use crate::configuration::Epoch;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// What the client was told of its transaction.
+/// What a client was told of its transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Committed,
@@ -17,10 +18,10 @@ pub(super) struct Facts {
     pub(super) is_open: bool,
     /// All that was committed before this epoch is here, as the site says.
     pub(super) holds: Epoch,
-    /// The row that the transaction writes is here.
-    pub(super) has_row: bool,
-    /// What the client was told here.
-    pub(super) end: Option<End>,
+    /// The transactions whose rows are here, by their numbers.
+    pub(super) rows: BTreeSet<usize>,
+    /// What clients were told here of theirs.
+    pub(super) ends: BTreeMap<usize, End>,
     /// Transactions that wait for an outcome.
     pub(super) unresolved: usize,
     /// A number for all that is here but for the name of the next question.

@@ -1,4 +1,4 @@
-//! One site of the product on its disk, with its client and operator.
+//! One site of the product on its disk, with its clients and operators.
 
 use super::case::Case;
 use super::digest::digest;
@@ -13,28 +13,29 @@ use crate::{Admin, Answer, Config, Request};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::actor::{Effect, Gated};
 use rhumb_core::{Actor, Body, Effects, Input, Key, Time, TxnId};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// When the clocks of all sites stand still.
 const NOW: Time = Time::from_micros(1_000_000);
 
-/// The request of the operator.
-const OPERATOR: u64 = 0;
-/// The requests of the client.
-const CLIENT: u64 = 1;
-/// The row that the transaction writes.
-const ROW: &str = "row";
+/// The request of an operator. Those of clients have the number of their transaction.
+const OPERATOR: u64 = u64::MAX;
+
+/// More than a site asks in an epoch.
+const QUESTIONS_OF_AN_EPOCH: u64 = 1_000;
 
 /// What happens to a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Event {
     /// An operator asks for the change of this number.
     Ask(usize),
-    /// The client commits its transaction.
-    Commit,
+    /// A client commits the transaction of this number.
+    Commit(usize),
     /// These messages arrive, by their numbers.
     Hear(Vec<u32>),
+    /// The site crashes, and starts again.
+    Crash,
 }
 
 #[derive(Clone)]
@@ -43,22 +44,35 @@ pub(super) struct Machine {
     case: Arc<Case>,
     site: Site,
     disk: Disk,
-    /// The transaction that the client has begun.
+    /// The transaction that a client has begun last.
     began: Option<TxnId>,
-    /// What it was told of that.
-    end: Option<End>,
+    /// What clients were told of theirs.
+    ends: BTreeMap<usize, End>,
+}
+
+/// The row that a transaction writes.
+fn row_of(transaction: usize) -> Key {
+    Key::new(format!("row {transaction}"))
 }
 
 impl Machine {
-    /// A site that has begun to serve. At its first tick it goes on with what it lacks.
+    /// A site that has begun to serve.
     pub(super) fn new(number: usize, case: Arc<Case>) -> Machine {
-        let mut machine = Machine { number, site: boot(number, &case), case, disk: Disk::default(), began: None, end: None };
-        machine.step(Input::Start);
-        let mut fx = Effects::new(false);
-        let Site { shared, roles } = &mut machine.site;
-        roles.reconciler.tick(&mut Context { shared, fx: &mut fx });
-        machine.carry_out(fx);
+        let (site, disk) = (boot(number, &case), Disk::default());
+        let mut machine = Machine { number, case, site, disk, began: None, ends: BTreeMap::new() };
+        machine.start();
+        machine.forget();
         machine
+    }
+
+    /// The site reads its disk and begins to serve. At its first tick it goes on with what it lacks.
+    fn start(&mut self) -> Vec<Message> {
+        let mut sent = self.step(Input::Start);
+        let mut fx = Effects::new(false);
+        let Site { shared, roles } = &mut self.site;
+        roles.reconciler.tick(&mut Context { shared, fx: &mut fx });
+        sent.extend(self.carry_out(fx));
+        sent
     }
 
     /// Something happens; `heard` are the messages that arrive. Returns what is sent.
@@ -66,24 +80,40 @@ impl Machine {
         let client = |id, request| Input::Client { id, request };
         let sent = match event {
             Event::Ask(number) => self.step(client(OPERATOR, Request::Admin(Admin::Change(self.case.changes[*number].goal.clone())))),
-            Event::Commit => {
-                let mut sent = self.step(client(CLIENT, Request::Begin { mode: ReadMode::Locking }));
-                let txn = self.began.take().expect("an open site begins what its client asks for");
-                let writes = vec![(Key::new(ROW), Some("value".into()))];
+            Event::Commit(transaction) => {
+                let id = *transaction as u64;
+                let mut sent = self.step(client(id, Request::Begin { mode: ReadMode::Locking }));
+                let txn = self.began.take().expect("an open site begins what clients ask for");
+                let writes = vec![(row_of(*transaction), Some("value".into()))];
                 let commit = Request::Commit { txn, writes, expect: Vec::new(), options: CommitOptions::default() };
-                sent.extend(self.step(client(CLIENT, commit)));
+                sent.extend(self.step(client(id, commit)));
                 sent
             }
             Event::Hear(_) => {
                 let inputs = heard.into_iter().map(|message| Input::Message { from: message.from, body: message.body });
                 inputs.flat_map(|input| self.step(input)).collect()
             }
+            Event::Crash => {
+                self.site = boot(self.number, &self.case);
+                self.start()
+            }
         };
-        // Whom it has sent the configuration: nobody, so that it answers whoever is behind. All hear of decisions anyway.
-        self.site.shared.peers.begin_epoch();
+        self.forget();
         let mut together = Vec::new();
         sent.into_iter().for_each(|message| message.add_to(&mut together));
         together
+    }
+
+    /// Makes those states equal from which the same follows.
+    fn forget(&mut self) {
+        let Site { shared, roles } = &mut self.site;
+        // Whom it has sent the configuration: nobody, so that it answers whoever is behind. All hear of decisions anyway.
+        shared.peers.begin_epoch();
+        (roles.acceptor, roles.reconciler) = (roles.acceptor.uncounted(), roles.reconciler.uncounted());
+        // How many questions it has asked in epochs that are over, unless those of an earlier incarnation are to be told apart.
+        if self.case.frail.is_none_or(|frail| frail.site != self.number) {
+            shared.jobs.skip_to(QUESTIONS_OF_AN_EPOCH * shared.configuration.epoch.0);
+        }
     }
 
     fn step(&mut self, input: Input<Site>) -> Vec<Message> {
@@ -133,7 +163,7 @@ impl Machine {
             Answer::Failed(TxnError::Unknown(_)) => End::Unknown,
             _ => End::Failed,
         };
-        self.end = Some(end);
+        self.ends.insert(id as usize, end);
     }
 
     pub(super) fn facts(&self) -> Facts {
@@ -144,16 +174,16 @@ impl Machine {
             epoch: shared.configuration.epoch,
             is_open: roles.is_open(shared),
             holds: self.site.holds(),
-            has_row: self.disk.has_row(&Key::new(ROW)),
-            end: self.end,
+            rows: (0..self.case.transactions.len()).filter(|transaction| self.disk.has_row(&row_of(*transaction))).collect(),
+            ends: self.ends.clone(),
             unresolved: self.site.unresolved(),
-            rest: digest(&(&nameless, &self.disk, self.end)),
+            rest: digest(&(&nameless, &self.disk, &self.ends)),
         }
     }
 
     /// A number for all that is here.
     pub(super) fn digest(&self) -> u64 {
-        digest(&(&self.site, &self.disk, self.end))
+        digest(&(&self.site, &self.disk, &self.ends))
     }
 }
 

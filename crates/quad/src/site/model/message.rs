@@ -1,7 +1,7 @@
 //! What sites send to each other, and when it arrives.
 
-use super::case::Case;
-use crate::configuration::{Configuration, Stamped};
+use super::case::{Case, Frail};
+use crate::configuration::{Configuration, Epoch, Stamped};
 use crate::message::{Note, Promise};
 use crate::testing::site;
 use rhumb_core::{Ballot, Body, SiteId};
@@ -45,7 +45,9 @@ impl Message {
         }
     }
 
-    pub(super) fn arrival(&self) -> Arrival {
+    pub(super) fn arrival(&self, case: &Case) -> Arrival {
+        let is_between = |frail: Frail| self.from == site(frail.late_source as u16) && self.to.contains(&site(frail.site as u16));
+        let may_be_late = case.frail.is_some_and(is_between);
         match &self.body {
             Body::Note(Stamped { said, .. }) => match said {
                 Note::Seal { .. } | Note::Reconcile { .. } | Note::Accept { .. } | Note::Decided { .. } => Arrival::Whenever,
@@ -54,8 +56,20 @@ impl Message {
             },
             Body::Promise(Stamped { said, .. }) => match said {
                 Promise::Commit { .. } | Promise::Committed { .. } => Arrival::Whenever,
+                _ if may_be_late && self.answers_pull() => Arrival::Whenever,
                 _ => Arrival::AtOnce,
             },
+        }
+    }
+
+    /// The epoch in which alone it counts; none for what speaks of epochs itself.
+    pub(super) fn epoch(&self) -> Option<Epoch> {
+        match &self.body {
+            Body::Note(Stamped { epoch, said }) => {
+                let speaks_of_epochs = matches!(said, Note::Decided { .. } | Note::Pull(_) | Note::Fetch { .. });
+                (!speaks_of_epochs).then_some(*epoch)
+            }
+            Body::Promise(Stamped { epoch, .. }) => (!self.answers_pull()).then_some(*epoch),
         }
     }
 
@@ -83,6 +97,12 @@ impl Message {
     /// True if it asks for something that may not be there yet.
     pub(super) fn is_pull(&self) -> bool {
         matches!(self.body, Body::Note(Stamped { said: Note::Pull(_), .. }))
+    }
+
+    /// True if it tells what was asked for.
+    pub(super) fn answers_pull(&self) -> bool {
+        let Body::Promise(Stamped { said, .. }) = &self.body else { return false };
+        matches!(said, Promise::Differences(_) | Promise::Commits { .. } | Promise::Copies { .. })
     }
 
     /// True if it is part of a transaction, and not of a change.

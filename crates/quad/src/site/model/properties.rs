@@ -1,8 +1,10 @@
 //! What must hold in every state, and what must be possible.
 
+use super::case::Transaction;
 use super::cluster::{Cluster, State, sites};
 use super::facts::{End, Facts};
 use crate::configuration::{Configuration, Epoch};
+use crate::testing::site;
 use rhumb_core::SiteId;
 use stateright::Property;
 use std::collections::BTreeSet;
@@ -35,20 +37,46 @@ pub(super) fn of_rivals() -> Vec<Property<Cluster>> {
     vec![Property::sometimes("what was accepted is proposed again", |cluster: &Cluster, state: &State| cluster.proposes_again(state))]
 }
 
-/// What should be possible where a client commits a transaction.
+/// What should be possible where a client commits the one transaction that there is.
 pub(super) fn of_a_transaction() -> Vec<Property<Cluster>> {
     vec![
         Property::sometimes("a commit is carried over", |cluster: &Cluster, state: &State| {
             decided(cluster, state).iter().any(|next| !next.carried.is_empty())
         }),
         Property::sometimes("what was acknowledged is copied", |cluster: &Cluster, state: &State| {
-            let is_acknowledged = cluster.facts(state).iter().any(|facts| facts.end == Some(End::Committed));
+            let is_acknowledged = cluster.facts(state).iter().any(|facts| facts.ends.get(&0) == Some(&End::Committed));
             is_acknowledged && decided(cluster, state).iter().any(|next| next.carried.is_empty())
         }),
         Property::sometimes("a transaction that was decided is dropped", |cluster: &Cluster, state: &State| {
-            cluster.facts(state).iter().any(|facts| facts.end == Some(End::Failed))
+            cluster.facts(state).iter().any(|facts| facts.ends.get(&0) == Some(&End::Failed))
         }),
     ]
+}
+
+/// What should be possible where two epochs end.
+pub(super) fn of_two_epochs() -> Vec<Property<Cluster>> {
+    vec![
+        Property::sometimes("a site passes an epoch over and holds what came before", |cluster: &Cluster, state: &State| {
+            let third = Epoch::FIRST.next().next();
+            let decided = decided(cluster, state);
+            let was_reconciled =
+                |at: usize| decided.iter().any(|next| next.epoch < third && next.holders().any(|holder| holder == site(at as u16)));
+            let facts = cluster.facts(state);
+            (0..facts.len()).any(|at| facts[at].holds == third && !was_reconciled(at))
+        }),
+        Property::sometimes("all that was committed is everywhere", |cluster: &Cluster, state: &State| {
+            let all = 0..cluster.case.transactions.len();
+            cluster.facts(state).iter().all(|facts| facts.holds == Epoch::FIRST.next().next() && facts.rows.iter().copied().eq(all.clone()))
+        }),
+    ]
+}
+
+/// What should be possible where a site crashes.
+pub(super) fn of_a_crash() -> Vec<Property<Cluster>> {
+    vec![Property::sometimes("a site that has crashed gets a row and holds the past", |cluster: &Cluster, state: &State| {
+        let facts = &cluster.facts(state)[cluster.case.frail.expect("one is frail").site];
+        cluster.has_crashed(state) && facts.holds > Epoch::FIRST && !facts.rows.is_empty()
+    })]
 }
 
 /// The configurations that were decided, but for the first.
@@ -77,28 +105,44 @@ fn has_quorum(configuration: &Configuration, sites: &BTreeSet<SiteId>) -> bool {
     sites.iter().any(|at| quorums.read(*at, sites, 0).is_some() || quorums.write(*at, sites, 0).is_some())
 }
 
-/// True if the transaction must not be lost: its client was told that it committed, its row was shown, or the configuration names it.
-fn is_in_force(cluster: &Cluster, state: &State, facts: &[Arc<Facts>]) -> bool {
-    let is_known = |facts: &Arc<Facts>| facts.end == Some(End::Committed) || facts.has_row;
-    facts.iter().any(is_known) || decided(cluster, state).iter().any(|next| !next.carried.is_empty())
+/// The transactions that must not be lost: their clients were told that they committed, their rows were shown, or a configuration names them.
+fn in_force(cluster: &Cluster, state: &State, facts: &[Arc<Facts>]) -> Vec<usize> {
+    let decided = decided(cluster, state);
+    let is_in_force = |(number, transaction): &(usize, &Transaction)| {
+        let is_known = |facts: &Arc<Facts>| facts.ends.get(number) == Some(&End::Committed) || facts.rows.contains(number);
+        // A transaction is the only one of its epoch.
+        let is_carried = |next: &Configuration| next.epoch == transaction.epoch.next() && !next.carried.is_empty();
+        facts.iter().any(is_known) || decided.iter().any(is_carried)
+    };
+    cluster.case.transactions.iter().enumerate().filter(is_in_force).map(|(number, _)| number).collect()
+}
+
+/// The epoch of the transaction of this number.
+fn epoch_of(cluster: &Cluster, transaction: usize) -> Epoch {
+    cluster.case.transactions[transaction].epoch
 }
 
 fn is_lasting(cluster: &Cluster, state: &State) -> bool {
     let facts = cluster.facts(state);
-    !is_in_force(cluster, state, &facts)
-        || decided(cluster, state).iter().all(|next| {
-            let lacking = which(&facts, |facts| facts.epoch == next.epoch && !facts.has_row);
+    let in_force = in_force(cluster, state, &facts);
+    decided(cluster, state).iter().all(|next| {
+        in_force.iter().filter(|transaction| epoch_of(cluster, **transaction) < next.epoch).all(|transaction| {
+            let lacking = which(&facts, |facts| facts.epoch == next.epoch && !facts.rows.contains(transaction));
             let is_read = lacking.iter().any(|at| next.quorums.read(*at, &lacking, 0).is_some());
             !is_read && next.holders().all(|holder| !lacking.contains(&holder))
         })
+    })
 }
 
 fn is_undone(cluster: &Cluster, state: &State) -> bool {
     let facts = cluster.facts(state);
-    facts.iter().all(|facts| facts.end != Some(End::Failed)) || !is_in_force(cluster, state, &facts)
+    let in_force = in_force(cluster, state, &facts);
+    facts.iter().all(|facts| in_force.iter().all(|transaction| facts.ends.get(transaction) != Some(&End::Failed)))
 }
 
 fn has_true_claims(cluster: &Cluster, state: &State) -> bool {
     let facts = cluster.facts(state);
-    facts.iter().all(|facts| facts.holds <= Epoch::FIRST || facts.has_row) || !is_in_force(cluster, state, &facts)
+    let in_force = in_force(cluster, state, &facts);
+    let is_there = |facts: &Facts, transaction: usize| epoch_of(cluster, transaction) >= facts.holds || facts.rows.contains(&transaction);
+    facts.iter().all(|facts| in_force.iter().all(|transaction| is_there(facts, *transaction)))
 }
