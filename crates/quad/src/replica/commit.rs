@@ -3,8 +3,8 @@
 //! Invariants: those of the replica ([`super`]).
 
 use super::Replica;
-use super::locks::{Asked, What};
 use super::prepared::Prepared;
+use super::session::{Asked, What};
 use crate::context::Context;
 use crate::message::{Promise, TRANSACTION};
 use crate::planted::Planted;

@@ -1,8 +1,8 @@
 //! What nobody was heard of for long: outcomes are asked for, locks are taken back, and the epoch ends where nobody else can tell.
 
 use super::Replica;
-use super::locks::Session;
 use super::prepared::Prepared;
+use super::session::Session;
 use crate::configuration::{Cause, Goal};
 use crate::context::{Context, Shared};
 use crate::message::Note;

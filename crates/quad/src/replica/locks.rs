@@ -2,37 +2,14 @@
 
 use super::Replica;
 use super::reads::load_rows;
+use super::session::{Asked, Session, What};
 use crate::config::SESSIONS_MAX;
 use crate::context::{Context, Job};
-use crate::message::{Note, Query};
+use crate::message::Note;
 use crate::planted::Planted;
 use rhumb_commit::wound_wait::{Lock, Outcome, Phase};
-use rhumb_core::{Key, Timestamp, TxnId, Value, work};
+use rhumb_core::{TxnId, work};
 use std::collections::{BTreeSet, VecDeque};
-
-/// A transaction that holds locks here, or waits for some, and is not prepared.
-#[derive(Clone, Debug)]
-pub(super) struct Session {
-    pub(super) name: Timestamp,
-    /// The tick at which it was last heard of.
-    pub(super) seen: u64,
-    /// The number of its last read; what has none above was sent before.
-    pub(super) number: u32,
-    /// What it asked for and has not got yet.
-    pub(super) asked: Option<Asked>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Asked {
-    missing: BTreeSet<Lock>,
-    pub(super) what: What,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum What {
-    Read { number: u32, query: Query },
-    Prepare { writes: Vec<(Key, Option<Value>)> },
-}
 
 impl Replica {
     /// Asks the table for `locks`, and goes on with `what` once it has them.

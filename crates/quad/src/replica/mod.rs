@@ -13,7 +13,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `locks.rs` | sessions, and what waits for locks |
+//! | `session.rs`, `locks.rs` | transactions that are not prepared, and what waits for locks |
 //! | `reads.rs` | rows under locks |
 //! | `commit.rs`, `prepared.rs` | the two rounds, and what a transaction has here between them |
 //! | `doubt.rs` | what nobody was heard of for long |
@@ -25,11 +25,12 @@ mod doubt;
 mod locks;
 mod prepared;
 mod reads;
+mod session;
 #[cfg(test)]
 mod tests;
 
-use self::locks::Session;
 use self::prepared::Prepared;
+use self::session::Session;
 use super::config::SESSIONS_MAX;
 use super::configuration::Carried;
 use super::records::{CommitRecord, PREPARED, PreparedRecord, txn_key};

@@ -3,7 +3,7 @@
 //! Invariant: rows leave only under a shared lock.
 
 use super::Replica;
-use super::locks::{Session, What};
+use super::session::{Session, What};
 use crate::config::ROWS_BYTES_MAX;
 use crate::context::{Context, Job};
 use crate::message::{Note, Query, Rows, fitting};
