@@ -173,8 +173,8 @@ impl Coordinator {
         let attempts: Vec<Attempt> = self.unresolved.iter().copied().collect();
         work::add(attempts.len());
         for attempt in attempts {
-            let concerns = |state: &&AttemptState| !state.is_resolved() || state.asked || state.is_resolving();
-            let Some(state) = self.attempts.get_mut(&attempt).filter(|state| concerns(&&**state)) else { continue };
+            let concerns = |state: &&mut AttemptState| !state.is_resolved() || state.asked || state.is_resolving();
+            let Some(state) = self.attempts.get_mut(&attempt).filter(concerns) else { continue };
             let age = now.since(state.since);
             if state.vote.is_some() && !state.has_yes() && age >= cx.config.outcome_deadline {
                 // Its client has been told. What it writes comes by the log, should it have committed.

@@ -1,4 +1,4 @@
-//! Messages that wait until this site is settled. Who said them says them again each second, and each is kept once.
+//! Messages that wait until this site is settled. Who said them says them again each second: what was said last is kept.
 
 use crate::message::{Attempt, Note, ReadId};
 use rhumb_core::{SiteId, Table, Time, record};
@@ -9,7 +9,7 @@ const WAITING_MAX: usize = 8_192;
 /// How many bytes, as encoded.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 
-/// What a message is about: another one of the same sender about the same says nothing new.
+/// What a message is about: another one of the same sender about the same takes its place, for it may be of a later epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
     Vote(Attempt),
@@ -40,9 +40,8 @@ impl Waiting {
             Note::Read(asked) => Topic::Read(asked.read),
             other => unreachable!("{other} waits for nothing"),
         };
-        if let Some(held) = self.notes.get_mut(&(from, topic)) {
-            held.since = now;
-            return;
+        if let Some(earlier) = self.notes.remove(&(from, topic)) {
+            self.bytes -= earlier.bytes;
         }
         let bytes = record::encoded_bytes(&note);
         if self.notes.len() < WAITING_MAX && self.bytes + bytes <= WAITING_BYTES_MAX {
