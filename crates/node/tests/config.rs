@@ -235,11 +235,20 @@ fn a_file_that_cannot_be_read_is_named() {
     assert_eq!(error.to_string(), "/nowhere/site.toml: cannot read the configuration: No such file or directory (os error 2)");
 }
 
+/// What is replaced in the whole configuration, by what, and the error that this leads to.
+type Mistake<'a> = (&'a str, &'a str, &'a str);
+
+fn assert_refused(mistakes: &[Mistake<'_>]) {
+    for (from, to, expected) in mistakes {
+        assert!(WHOLE.contains(from), "`{from}` is in the whole configuration");
+        let error = read(&WHOLE.replace(from, to)).expect_err(expected);
+        assert_eq!(error.to_string(), *expected);
+    }
+}
+
 #[test]
-fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
-    // (what is replaced in the whole configuration, by what, the error)
-    let table = [
-        // Syntax, unknown keys, wrong types: the line is known.
+fn wrong_syntax_keys_and_types_are_named_with_their_line() {
+    assert_refused(&[
         ("data_dir = \"data\"", "data_dir = ", "site.toml, line 2: string values must be quoted, expected literal string"),
         (
             "jitter_ms",
@@ -254,7 +263,12 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
             "localhost:26257",
             "site.toml, line 4, listen.sql: `localhost:26257` is not an address; expected IP:PORT, such as \"127.0.0.1:9001\"",
         ),
-        // What cannot be.
+    ]);
+}
+
+#[test]
+fn regions_and_addresses_that_cannot_be_are_named_with_what_is_allowed() {
+    assert_refused(&[
         ("\"data\"", "\"\"", "site.toml, data_dir: is empty; expected a folder"),
         ("name = \"virginia\"", "name = \"california\"", "site.toml, regions[1].name: `california` is already the name of regions[0]"),
         ("name = \"virginia\"", "name = \"\"", "site.toml, regions[1].name: is empty"),
@@ -307,6 +321,12 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
         ),
         ("http =", "resp = \"127.0.0.1:26257\", http =", "site.toml, listen.resp: 127.0.0.1:26257 is already taken by listen.sql"),
         ("127.0.0.1:26257", "127.0.0.1:9002", "site.toml, listen.peer: 127.0.0.1:9002 is already taken by listen.sql"),
+    ]);
+}
+
+#[test]
+fn other_values_that_cannot_be_are_named_with_what_is_allowed() {
+    assert_refused(&[
         (
             "profile = \"paper_replicated_commit_5\"",
             "profile = \"mars\"",
@@ -358,10 +378,5 @@ fn every_mistake_is_named_with_its_key_and_what_is_allowed() {
         ("data_dir", "secret_file = \"\"\ndata_dir", "site.toml, secret_file: is empty; expected a file"),
         ("[wan]", "[clock]\nmax_offset_ms = 99\n[wan]", "site.toml, clock.max_offset_ms: is 99; expected 100 to 600000"),
         ("[wan]", "[storage]\ncache_mib = 0\n[wan]", "site.toml, storage.cache_mib: is 0; expected 1 to 1048576"),
-    ];
-    for (from, to, expected) in table {
-        assert!(WHOLE.contains(from), "`{from}` is in the whole configuration");
-        let error = read(&WHOLE.replace(from, to)).expect_err(expected);
-        assert_eq!(error.to_string(), expected);
-    }
+    ]);
 }

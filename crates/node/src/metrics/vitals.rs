@@ -188,33 +188,33 @@ mod tests {
     use rhumb_catenae::Settling;
     use rhumb_catenae::epoch::Epoch;
 
+    const NOW: Time = Time::from_micros(10_000_000);
+    /// How the names of what is tested here begin.
+    const NAMES: [&str; 9] = [
+        "transactions_",
+        "attempts_",
+        "safe_",
+        "regions_",
+        "quota",
+        "epochs_",
+        "epoch_transactions_unsettled",
+        "epoch_regions_",
+        "epoch_settle",
+    ];
+
+    fn shown(metrics: &Metrics) -> Vec<String> {
+        let text = metrics.render();
+        let is_ours = |line: &&str| NAMES.iter().any(|name| line.contains(&format!("rhumb_{name}")));
+        text.lines().filter(is_ours).map(str::to_owned).collect()
+    }
+
     #[test]
-    fn what_the_actor_says_is_shown_until_it_says_nothing() {
+    fn what_the_site_says_is_shown() {
         let metrics = Metrics::new();
-        let shown = || {
-            let text = metrics.render();
-            let ours = |line: &&str| {
-                [
-                    "transactions_",
-                    "attempts_",
-                    "safe_",
-                    "regions_",
-                    "quota",
-                    "epochs_",
-                    "epoch_transactions_unsettled",
-                    "epoch_regions_",
-                    "epoch_settle",
-                ]
-                .iter()
-                .any(|name| line.contains(&format!("rhumb_{name}")))
-            };
-            text.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>()
-        };
-        assert_eq!(shown(), [""; 0]);
-        let now = Time::from_micros(10_000_000);
-        let safe = Timestamp::from_time(now.minus(Span::from_millis(1_250)));
+        assert_eq!(shown(&metrics), [""; 0]);
+        let safe = Timestamp::from_time(NOW.minus(Span::from_millis(1_250)));
         let vitals = Vitals { open: 3, prepared: 2, in_doubt: 1, safe, reachable: vec![RegionId(0), RegionId(2)], ..Vitals::default() };
-        metrics.vitals.show(Said { commits: Some(vitals.clone()), ..Said::default() }, now);
+        metrics.vitals.show(Said { commits: Some(vitals.clone()), ..Said::default() }, NOW);
         let expected = [
             "# HELP rhumb_transactions_open Transactions that clients of this site have open.",
             "# TYPE rhumb_transactions_open gauge",
@@ -233,12 +233,17 @@ mod tests {
             "# UNIT rhumb_safe_timestamp_lag_seconds seconds",
             "rhumb_safe_timestamp_lag_seconds 1.25",
         ];
-        assert_eq!(shown(), expected);
+        assert_eq!(shown(&metrics), expected);
         // A site that has applied nothing yet knows no lag.
-        metrics.vitals.show(Said { commits: Some(Vitals { safe: Timestamp::ZERO, ..vitals }), ..Said::default() }, now);
-        assert_eq!(shown(), expected[..12]);
+        metrics.vitals.show(Said { commits: Some(Vitals { safe: Timestamp::ZERO, ..vitals }), ..Said::default() }, NOW);
+        assert_eq!(shown(&metrics), expected[..12]);
+    }
+
+    #[test]
+    fn what_quotas_say_is_shown() {
+        let metrics = Metrics::new();
         let quotas = QuotaVitals { serving: true, quotas: 5, waiting: 2, redistributing: 1, ..QuotaVitals::default() };
-        metrics.vitals.show(Said { quotas: Some(quotas), ..Said::default() }, now);
+        metrics.vitals.show(Said { quotas: Some(quotas), ..Said::default() }, NOW);
         let expected = [
             "# HELP rhumb_quotas Quotas known.",
             "# TYPE rhumb_quotas gauge",
@@ -256,10 +261,15 @@ mod tests {
             "# TYPE rhumb_quotas_unsettled gauge",
             "rhumb_quotas_unsettled 0",
         ];
-        assert_eq!(shown(), expected);
+        assert_eq!(shown(&metrics), expected);
+    }
+
+    #[test]
+    fn what_catenae_says_is_shown_until_it_says_nothing() {
+        let metrics = Metrics::new();
         let settling = Settling { epochs: 4, sum: Span::from_millis(350), last: Span::from_millis(90) };
         let catenae = CatenaeVitals { coordinator: Epoch(9), settled: Epoch(5), unsettled: 3, settling, ..CatenaeVitals::default() };
-        metrics.vitals.show(Said { catenae: Some(catenae), ..Said::default() }, now);
+        metrics.vitals.show(Said { catenae: Some(catenae), ..Said::default() }, NOW);
         let expected = [
             "# HELP rhumb_epochs_behind Epochs that this site has sealed and not yet settled.",
             "# TYPE rhumb_epochs_behind gauge",
@@ -278,8 +288,8 @@ mod tests {
             "# UNIT rhumb_epoch_settle_seconds seconds",
             "rhumb_epoch_settle_seconds_total 0.35",
         ];
-        assert_eq!(shown(), expected);
-        metrics.vitals.show(Said::default(), now);
-        assert_eq!(shown(), [""; 0]);
+        assert_eq!(shown(&metrics), expected);
+        metrics.vitals.show(Said::default(), NOW);
+        assert_eq!(shown(&metrics), [""; 0]);
     }
 }

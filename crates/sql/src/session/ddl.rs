@@ -79,14 +79,10 @@ impl Session {
                     Err(error) if *if_not_exists && error.state() == SqlState::DuplicateDatabase => return Ok(()),
                     result => result?,
                 }
-                match shared {
-                    Some((protocol, value)) => {
-                        let databases = catalog.databases(txn).await?;
-                        let other = databases.iter().find(|other| other.name != *name && other.protocol == protocol.name());
-                        self.set_shared_option(protocol, Some(value), other.map(|other| other.name.as_str())).await
-                    }
-                    None => Ok(()),
-                }
+                let Some((protocol, value)) = shared else { return Ok(()) };
+                let databases = catalog.databases(txn).await?;
+                let other = databases.iter().find(|other| other.name != *name && other.protocol == protocol.name());
+                self.set_shared_option(protocol, Some(value), other.map(|other| other.name.as_str())).await
             }
             StatementKind::AlterDatabase { name, setting: Some(setting), value }
                 if let Some((protocol, option)) = Protocol::with_option(setting) =>
@@ -99,11 +95,9 @@ impl Session {
             }
             StatementKind::AlterDatabase { name, setting: Some(setting), value } => {
                 let (setting, value) = of_database(setting, value.as_deref())?;
-                let change = |settings: &mut BTreeMap<String, String>| {
-                    match value {
-                        Some(value) => settings.insert(setting.into(), value),
-                        None => settings.remove(setting),
-                    };
+                let change = |settings: &mut BTreeMap<String, String>| match value {
+                    Some(value) => drop(settings.insert(setting.into(), value)),
+                    None => drop(settings.remove(setting)),
                 };
                 catalog.alter_database(txn, name, change).await
             }
@@ -116,20 +110,14 @@ impl Session {
                 let spec = index_spec(index, database)?;
                 catalog.create_index(txn, database, &spec, index.if_not_exists).await.map(drop)
             }
-            StatementKind::Drop { object: ast::ObjectType::Database, if_exists, names } => {
-                for name in names {
-                    let name = fold(&unqualified(name, database)?);
-                    if name == database {
-                        return Err(SqlError::new(SqlState::ObjectInUse, "cannot drop the currently open database"));
-                    }
-                    catalog.drop_database(txn, &name, *if_exists).await?;
-                }
-                Ok(())
-            }
             StatementKind::Drop { object, if_exists, names } => {
                 for name in names {
                     let name = fold(&unqualified(name, database)?);
                     match object {
+                        ast::ObjectType::Database if name == database => {
+                            return Err(SqlError::new(SqlState::ObjectInUse, "cannot drop the currently open database"));
+                        }
+                        ast::ObjectType::Database => catalog.drop_database(txn, &name, *if_exists).await?,
                         ast::ObjectType::Index => catalog.drop_index(txn, database, &name, *if_exists).await?,
                         _ => catalog.drop_table(txn, database, &name, *if_exists).await?,
                     };
