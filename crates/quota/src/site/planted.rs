@@ -1,8 +1,8 @@
 //! How tokens are handled where a rule of that is broken.
 
 use crate::account::Account;
-use crate::catalog::Definition;
 use crate::list::{Entry, List, Share};
+use crate::lost::Booking;
 use crate::planted::Planted;
 use crate::tokens::Tokens;
 use rhumb_core::{Rules, SiteId};
@@ -40,12 +40,8 @@ pub fn replays(rules: Rules<Planted>, account: &mut Account, entry: &Entry, shar
 }
 
 /// What an heir has just taken over is left to be given out.
-pub fn leaves_lost_share(rules: Rules<Planted>, definition: &Definition, account: &mut Account) {
-    let Some(booking) = definition.settled.booking.as_ref().filter(|_| rules.breaks(Planted::LostShareLeft)) else { return };
-    let just = account.settled == definition.settled.losses && account.tokens.held >= booking.held && account.freed == 0;
-    if just {
-        account.freed = 1;
-        account.tokens.held -= booking.held;
-        account.tokens.left += booking.held;
+pub fn leave_lost_share(rules: Rules<Planted>, booking: &Booking, account: &mut Account) {
+    if rules.breaks(Planted::LostShareLeft) {
+        account.take_back(booking.held);
     }
 }
