@@ -100,7 +100,7 @@ impl Site {
         if self.is_lost() {
             return;
         }
-        for id in changed.into_iter().filter(|id| self.quotas.contains_key(id)).collect::<Vec<_>>() {
+        for id in changed {
             self.on_more_tokens(id, fx);
             self.stir(id, fx);
         }
@@ -136,9 +136,7 @@ impl Site {
         for link in &above {
             self.interrupt_count(*link, fx);
             let Some(above) = self.quotas.get_mut(link) else { continue };
-            let held_here = above.account.tokens.held;
-            let left_above = self.rules.breaks(Planted::HeldLeftAbove);
-            above.account.take_back(if left_above { tokens.held.min(held_here) } else { tokens.held });
+            above.account.take_back(super::planted::held_below(self.rules, tokens.held, &above.account));
             // Of what other sites hold of the quota, clients hold so many fewer.
             above.account.hold_again(returning);
             above.collect_at_once(&self.config);

@@ -39,6 +39,11 @@ pub fn replays(rules: Rules<Planted>, account: &mut Account, entry: &Entry, shar
     again
 }
 
+/// So many are taken back above a quota of which `held` are held: no more than are held above it at the same site.
+pub fn held_below(rules: Rules<Planted>, held: u64, above: &Account) -> u64 {
+    if rules.breaks(Planted::HeldLeftAbove) { held.min(above.tokens.held) } else { held }
+}
+
 /// What an heir has just taken over is left to be given out.
 pub fn leave_lost_share(rules: Rules<Planted>, booking: &Booking, account: &mut Account) {
     if rules.breaks(Planted::LostShareLeft) {

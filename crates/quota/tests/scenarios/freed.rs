@@ -1,13 +1,13 @@
 //! Tokens of lost sites that an operator frees: no more than are booked, whichever sites are asked, and each request once.
 
 use crate::support::client::has;
-use crate::support::messages::is_of_a_count;
+use crate::support::messages::{is_decided, is_of_a_count};
 use crate::support::{Cluster, R0, R1, R2, R3, R4};
 use rhumb_core::Span;
 use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
 use rhumb_quota::refusal::Refusal;
-use rhumb_quota::spec::ProtocolKind::Majority;
+use rhumb_quota::spec::ProtocolKind::{Any, Majority};
 
 const SECOND: Span = Span::from_millis(1_000);
 /// Until whoever waits has its answer.
@@ -171,6 +171,35 @@ fn what_is_freed_is_taken_back_wherever_it_is_held() {
     let all = cluster.acquire(R1, "vm", 30);
     cluster.advance(PATIENCE);
     assert!(cluster.outcome(all).is_ok(), "{:?}", cluster.all_tokens());
+}
+
+/// Schedule. r0 and r1 hold 10 each, and r2 has 10 left.
+///
+/// 1. A client of r0 releases 5 at r2. r2 leads a list of `any`, by which it gets 5 that are held and gives more that are left; it serves the client,
+///    and is lost before it can tell the others.
+/// 2. For them the list is dead: r2 has no more than it had. r1 holds 5 still that r2 has got, and clients 15 of 30.
+#[test]
+fn what_was_released_at_a_lost_site_before_the_others_knew_may_be_freed() {
+    let mut cluster = Cluster::new(3, "Tokens that are held are exchanged with a site that is lost before the others know.");
+    cluster.create_vm(30, Any);
+    [R0, R1].map(|site| cluster.acquire(site, "vm", 10));
+    cluster.settle();
+    cluster.hold(is_decided);
+    let release = cluster.release(R2, "vm", 5);
+    cluster.settle();
+    assert!(cluster.outcome(release).is_ok());
+    cluster.kill(R2);
+    cluster.lose(is_decided);
+    cluster.let_go();
+    cluster.declare_lost(R0, R2);
+    cluster.advance(PATIENCE);
+    assert_eq!(cluster.all_tokens(), [has(0, 20), has(0, 10)]);
+    let more = cluster.free(R1, "vm", 16);
+    assert_eq!(cluster.outcome(more), Err(not_booked(16, 15, 0)));
+    let free = cluster.free(R1, "vm", 15);
+    cluster.advance(PATIENCE);
+    assert!(cluster.outcome(free).is_ok());
+    assert_eq!(cluster.all_tokens().iter().map(|has| has.left).sum::<u64>(), 15);
 }
 
 #[test]

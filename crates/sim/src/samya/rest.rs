@@ -6,6 +6,8 @@
 //! and tokens that came back elsewhere are not taken out of circulation at once. At rest means: each such redistribution has ended, and
 //! nobody owes while somebody has tokens left. That is waited for, but not for long.
 //!
+//! Then the quotas below others are dropped, and nothing is held above them any more on their account.
+//!
 //! If sites were lost, all that is said of sites is said of the others. They hold at least what the clients hold; an operator frees the
 //! rest, and then it is as many.
 
@@ -48,6 +50,9 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
         *counted -= surplus;
     }
     wait_until(world, PAID_WITHIN, |world| nothing_offered(world, ledger).and_then(|()| debts_paid(world, ledger)))?;
+    if ledger.declared.is_empty() {
+        drop_below(world, ledger, &mut held, deadline)?;
+    }
     for (name, held) in held.into_iter().filter(|(name, _)| ledger.parent(name).is_none()) {
         use_up(world, ledger, (name, held), deadline)?;
     }
@@ -105,6 +110,31 @@ fn free(world: &mut World<Site>, ledger: &Ledger, name: &Name, surplus: u64, dea
     run(world, site, Operation::free(name.clone(), surplus, None), deadline)?.map(drop).map_err(|refusal| SimError::Violation {
         at: world.now(),
         what: format!("{surplus} tokens of {name} that no client holds were not freed at {site}: {refusal}"),
+    })
+}
+
+/// Drops the quotas below others: what clients `held` of them they hold above them no more, at whichever sites that is held.
+fn drop_below(world: &mut World<Site>, ledger: &Ledger, held: &mut BTreeMap<&Name, u64>, deadline: Time) -> Result<(), SimError> {
+    let sites = members(world, ledger);
+    for name in ledger.names() {
+        let Some(parent) = ledger.parent(name) else { continue };
+        let dropped = ask(world, sites[0], Request::Drop { name: name.clone() }, deadline)?;
+        if dropped != Answer::Changed(Ok(())) {
+            return Err(SimError::Violation { at: world.now(), what: format!("{name} was not dropped at rest: {dropped:?}") });
+        }
+        let below = held[name];
+        *held.get_mut(parent).expect("it was counted") -= below;
+    }
+    wait_until(world, PAID_WITHIN, |world| {
+        let knows = |site: &SiteId| {
+            world
+                .actor(*site)
+                .is_some_and(|actor| ledger.names().all(|name| ledger.parent(name).is_none() || actor.definitions().id(name).is_err()))
+        };
+        match sites.iter().find(|site| !knows(site)) {
+            Some(site) => Err(format!("{site} does not know of quotas that were dropped")),
+            None => nothing_offered(world, ledger).and_then(|()| debts_paid(world, ledger)),
+        }
     })
 }
 
