@@ -139,7 +139,9 @@ impl Site {
             above.account.take_back(super::planted::held_below(self.rules, tokens.held, &above.account));
             // Of what other sites hold of the quota, clients hold so many fewer.
             above.account.hold_again(returning);
-            above.collect_at_once(&self.config);
+            if above.account.returning > 0 {
+                above.collect_at_once(&self.config);
+            }
             self.outcome.accounts.insert(*link);
         }
         above

@@ -182,7 +182,8 @@ fn what_is_freed_is_taken_back_wherever_it_is_held() {
 fn what_was_released_at_a_lost_site_before_the_others_knew_may_be_freed() {
     let mut cluster = Cluster::new(3, "Tokens that are held are exchanged with a site that is lost before the others know.");
     cluster.create_vm(30, Any);
-    [R0, R1].map(|site| cluster.acquire(site, "vm", 10));
+    cluster.acquire(R0, "vm", 10);
+    cluster.acquire(R1, "vm", 10);
     cluster.settle();
     cluster.hold(is_decided);
     let release = cluster.release(R2, "vm", 5);
