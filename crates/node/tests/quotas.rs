@@ -236,7 +236,7 @@ async fn a_refusal_has_its_status_and_its_code_and_says_whether_to_try_again() {
             Refusal::NotBooked { quota: quota(), amount: 3, booked: 9, freed: 7 },
             409,
             "NOTBOOKED",
-            "3 tokens of quota vm cannot be freed at this site: 9 are booked as held by clients of lost sites, and it has freed 7",
+            "3 tokens of quota vm cannot be freed: 9 are booked as held by clients of lost sites, and 7 of these are freed",
         ),
         (Refusal::DeclaredLost, 410, "LOST", "this site was declared lost and serves quotas no more; ask another one"),
         (Refusal::IdReused("x".into()), 409, "IDREUSED", "the request id x was used for another operation"),

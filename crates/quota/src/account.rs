@@ -38,8 +38,13 @@ pub struct Account {
     pub last_grant: u64,
     /// The parts of so many lost sites are among what is issued here.
     pub settled: u32,
-    /// Tokens of lost sites that an operator has freed here.
+    /// Tokens of lost sites that an operator has freed, as far as they were taken up here.
     pub freed: u64,
+    /// Tokens that no client holds any more and that count as held still, here or at another site: they are to be taken back here. None as long
+    /// as some are held here.
+    pub returning: u64,
+    /// Tokens held here that clients may have released at a lost site: it may know another outcome of a redistribution. Until that is booked.
+    pub doubted: u64,
 }
 
 impl Account {
@@ -55,6 +60,7 @@ impl Account {
         if enough {
             self.tokens.left -= amount;
             self.tokens.held += amount;
+            self.pay();
         }
         enough
     }
@@ -91,13 +97,25 @@ impl Account {
         self.pay();
     }
 
-    /// Takes `amount` of what is held here back from a lost site whose clients do not hold it, at an operator's request.
-    pub fn free(&mut self, amount: u64) -> bool {
-        let freed = self.release(amount);
-        if freed {
-            self.freed += amount;
-        }
-        freed
+    /// Takes up what an operator has freed, `freed` in all.
+    pub fn free(&mut self, freed: u64) {
+        self.take_back(freed.saturating_sub(self.freed));
+        self.freed = freed;
+    }
+
+    /// No client holds `amount` of the tokens that count as held: takes back what is held here, and what is not as soon as it comes here.
+    pub fn take_back(&mut self, amount: u64) {
+        self.returning += amount;
+        self.pay();
+    }
+
+    /// Clients hold `amount` of the tokens that were taken back: those not yet found first, and others as if acquired.
+    pub fn hold_again(&mut self, amount: u64) {
+        let not_found = amount.min(self.returning);
+        self.returning -= not_found;
+        self.tokens.held += amount - not_found;
+        self.owed += amount - not_found;
+        self.pay();
     }
 
     /// Gives up `offered` for a redistribution.
@@ -132,8 +150,12 @@ impl Account {
         self.last_grant = self.tokens.left;
     }
 
-    /// Takes out of circulation what is left, as far as something is owed.
+    /// Takes back what is held, as far as no client holds it, and out of circulation what is left, as far as something is owed.
     fn pay(&mut self) {
+        let returned = self.returning.min(self.tokens.held);
+        self.returning -= returned;
+        self.tokens.held -= returned;
+        self.tokens.left += returned;
         let paid = self.owed.min(self.tokens.left);
         self.owed -= paid;
         self.tokens.left -= paid;
@@ -203,8 +225,32 @@ mod tests {
         account.inherit(&Booking { held: 12, owed: 3, issued: 8 }, 1);
         assert_eq!((account.tokens, account.owed), (Tokens { left: 7, held: 12 }, 0), "10 left pay 3 owed");
         assert_eq!((account.issued, account.settled), (18, 1));
-        assert!(!account.free(13) && account.free(5));
+        account.free(5);
+        account.free(5);
         assert_eq!((account.tokens, account.freed), (Tokens { left: 12, held: 7 }, 5));
+    }
+
+    #[test]
+    fn what_is_taken_back_and_held_elsewhere_is_taken_back_when_it_comes() {
+        let mut account = account(10);
+        assert!(account.acquire(3));
+        account.take_back(5);
+        assert_eq!((account.tokens, account.returning), (Tokens::left(10), 2));
+        let entry = account.offer(SITE, Tokens::left(4), Tokens { left: 0, held: 2 });
+        account.apply(&entry, Share { granted: Tokens { left: 1, held: 3 }, paid: 0 });
+        assert_eq!((account.tokens, account.returning), (Tokens { left: 9, held: 1 }, 0));
+    }
+
+    #[test]
+    fn what_was_taken_back_is_held_again_as_if_acquired() {
+        let mut account = account(10);
+        assert!(account.acquire(3));
+        account.take_back(5);
+        account.hold_again(3);
+        assert_eq!((account.tokens, account.returning), (Tokens { left: 9, held: 1 }, 0), "2 of them were not found yet");
+        assert!(account.acquire(9));
+        account.hold_again(2);
+        assert_eq!((account.tokens, account.owed), (Tokens { left: 0, held: 12 }, 2));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct SiteTokens {
     pub offered: u64,
     /// Tokens to be taken out of circulation since the limit was lowered.
     pub owed: u64,
-    /// Tokens of lost sites that operators have freed here.
+    /// Tokens of lost sites that operators have freed, as far as this site takes them back.
     pub freed: u64,
 }
 

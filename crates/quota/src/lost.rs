@@ -6,7 +6,7 @@
 //!                        heir: a count among all that are not lost: what is missing, the lost sites have
 //!                                       │
 //!                     ◀──Book(missing)──┘ decided once: the heir adds it to what clients *hold*
-//!   operator ──Free(n)──▶ any site: so many of them no client holds any more
+//!   operator ──Free(n)──▶ catalog, by any site: so many of them no client holds any more; the heir takes them back
 //! ```
 //!
 //! # The rule
@@ -24,8 +24,10 @@
 //!    what the lost sites have, the limit.
 //! 4. **Booking.** The difference is decided in the catalog, for that number of losses; a booking for another number is void. The heir takes
 //!    over the parts of the lost sites in the limit, for this and later limits, and all that they may have had is *held* by clients.
-//! 5. **Freeing.** An operator who knows that clients hold less frees the rest, as one releases tokens, of that quota
-//!    alone: what the lost site gave out below it, it booked there.
+//! 5. **Freeing.** An operator who knows that clients hold less frees the rest, of that quota alone: what the lost site gave out below it, it
+//!    booked there. The catalog decides it, so that no more is freed than is booked, whichever sites are asked; and knows the last request ids,
+//!    so that who asks again, at whichever site, frees once. The heir takes the tokens back: those that are held at other sites come to it by
+//!    redistributions. If it is lost, the next booking begins with what was not freed, and nothing of it is.
 //!
 //! # Why it is safe
 //!
@@ -49,6 +51,11 @@
 //! later: what the limit was raised by since then is issued to the heir, as long as it is the first change of it since then; of several
 //! the last counts so.
 //!
+//! *What may be freed.* All that may count as held too much. That is what is booked; and what members of a list of `any` hold by its outcome, and
+//! would not by the other, which S may know: then their clients may have released at S. They keep that in mind ([`doubted`](crate::account::Account))
+//! until it is booked. When the heir is lost it is unknown where the tokens are that it had taken over and that were not freed: as many as the
+//! others hold may be among these.
+//!
 //! *What S does after the declaration* it does with tokens that are booked as held, so that clients never hold more than
 //! was issued, however long it is cut off.
 //!
@@ -57,8 +64,13 @@
 //! To free tokens that a client of the lost site still holds lets clients exceed the limit by as many. Nothing else can.
 //! Counts need all sites that are not lost: while one of them is down, nothing is booked, and releases may be refused.
 
+use crate::operation::RequestKey;
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Requests to free tokens of a quota that are known at the most.
+pub const REQUESTS_MAX: usize = 64;
 
 /// A site that was declared lost.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -76,8 +88,32 @@ pub struct Settled {
     pub losses: u32,
     /// What the heir took over with the last of them; none: the quota is younger than they are.
     pub booking: Option<Booking>,
-    /// Tokens booked as held for lost sites, by this and earlier bookings of the same heir.
+    /// Tokens that count as held for lost sites, by this and earlier bookings, but for those freed before there was this heir.
     pub booked: u64,
+    /// Of these, those that operators have freed.
+    pub freed: u64,
+    /// The last requests to free some, so that none is done twice.
+    pub requests: VecDeque<Freed>,
+}
+
+/// A request to free tokens that was done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Freed {
+    /// Its id.
+    pub id: RequestKey,
+    /// How many tokens.
+    pub amount: u64,
+}
+
+/// What sites that are not lost have counted of a quota.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Counted {
+    /// What the lost ones have beyond their parts of the limit.
+    pub beyond: i64,
+    /// Tokens that count as held at the others,
+    pub held: u64,
+    /// and those of them that clients may have released at a lost site.
+    pub doubted: u64,
 }
 
 /// What an heir takes over of a quota.
@@ -105,21 +141,47 @@ pub struct Terms {
 impl Settled {
     /// Of a quota that is made when so many sites are lost.
     pub fn from_the_start(losses: usize) -> Settled {
-        Settled { losses: u32::try_from(losses).expect("a cluster has few sites"), booking: None, booked: 0 }
+        Settled { losses: u32::try_from(losses).expect("a cluster has few sites"), ..Settled::default() }
     }
 
-    /// Books what lost sites have `beyond` their parts, of this limit, as far as they may have heard of it, and of the highest; once for a number
+    /// Books what lost sites have beyond their parts, of this limit, as far as they may have heard of it, and of the highest; once for a number
     /// of losses. `from`: the heir has the parts of so many already.
-    pub fn book(&mut self, losses: u32, from: u32, beyond: i64, parts: u64, parts_max: u64) {
+    pub fn book(&mut self, losses: u32, from: u32, counted: Counted, parts: u64, parts_max: u64) {
         if self.losses >= losses {
             return;
         }
-        let total = i128::from(beyond) + i128::from(parts);
+        let total = i128::from(counted.beyond) + i128::from(parts);
         // A site never owes more than it may have given out.
-        let held = u64::try_from(i128::from(beyond) + i128::from(parts_max)).unwrap_or(0);
+        let held = u64::try_from(i128::from(counted.beyond) + i128::from(parts_max)).unwrap_or(0);
         let owed = u64::try_from(i128::from(held) - total).unwrap_or(0);
-        let before = if from > 0 { self.booked } else { 0 };
-        *self = Settled { losses, booking: Some(Booking { held, owed, issued: parts }), booked: before + held };
+        if from == 0 {
+            // What the heir before had taken over is booked again, but for what has moved to other sites.
+            self.booked = (self.booked - self.freed).min(counted.held);
+            self.freed = 0;
+        }
+        self.booked += held + counted.doubted;
+        self.losses = losses;
+        self.booking = Some(Booking { held, owed, issued: parts });
+    }
+
+    /// True if this request was done.
+    pub fn knows(&self, request: &Freed) -> bool {
+        self.requests.contains(request)
+    }
+
+    /// Frees so many, unless this request to do so is known.
+    pub fn free(&mut self, amount: u64, id: Option<&RequestKey>) {
+        if let Some(id) = id {
+            let request = Freed { id: id.clone(), amount };
+            if self.knows(&request) {
+                return;
+            }
+            if self.requests.len() == REQUESTS_MAX {
+                self.requests.pop_front();
+            }
+            self.requests.push_back(request);
+        }
+        self.freed += amount;
     }
 }
 
@@ -127,38 +189,67 @@ impl Settled {
 mod tests {
     use super::*;
 
+    fn beyond(beyond: i64) -> Counted {
+        Counted { beyond, ..Counted::default() }
+    }
+
     #[test]
     fn what_lost_sites_may_have_given_out_is_held_and_what_is_not_theirs_is_owed() {
         let mut settled = Settled::default();
-        settled.book(1, 0, -4, 20, 50);
+        settled.book(1, 0, beyond(-4), 20, 50);
         let booking = Booking { held: 46, owed: 30, issued: 20 };
-        assert_eq!(settled, Settled { losses: 1, booking: Some(booking), booked: 46 }, "16 are theirs");
+        assert_eq!((settled.losses, settled.booking, settled.booked), (1, Some(booking), 46), "16 are theirs");
     }
 
     #[test]
     fn a_number_of_losses_is_booked_once() {
         let mut settled = Settled::default();
-        settled.book(2, 0, 3, 10, 10);
+        settled.book(2, 0, beyond(3), 10, 10);
         let first = settled.clone();
-        settled.book(2, 0, 9, 10, 10);
-        settled.book(1, 0, 9, 10, 10);
+        settled.book(2, 0, beyond(9), 10, 10);
+        settled.book(1, 0, beyond(9), 10, 10);
         assert_eq!(settled, first);
-        settled.book(3, 2, 0, 5, 5);
-        assert_eq!((settled.booked, settled.booking.map(|booking| booking.held)), (18, Some(5)));
+        settled.free(6, None);
+        settled.book(3, 2, beyond(0), 5, 5);
+        assert_eq!((settled.booked, settled.freed, settled.booking.map(|booking| booking.held)), (18, 6, Some(5)));
     }
 
     #[test]
-    fn a_new_heir_takes_over_all_of_it() {
+    fn a_new_heir_takes_over_all_of_it_and_what_was_freed_before_is_no_part_of_that() {
         let mut settled = Settled::default();
-        settled.book(1, 0, 0, 10, 10);
-        settled.book(2, 0, 0, 20, 20);
-        assert_eq!((settled.booked, settled.booking.map(|booking| booking.held)), (20, Some(20)));
+        settled.book(1, 0, beyond(0), 10, 10);
+        settled.free(4, None);
+        let mut moved = settled.clone();
+        settled.book(2, 0, beyond(0), 20, 20);
+        assert_eq!((settled.booked, settled.freed, settled.booking.map(|booking| booking.held)), (20, 0, Some(20)));
+        moved.book(2, 0, Counted { held: 7, ..beyond(0) }, 20, 20);
+        assert_eq!((moved.booked, moved.freed), (26, 0), "of the 7 that others hold, 6 may be those that were not freed");
+    }
+
+    #[test]
+    fn what_clients_may_have_released_at_a_lost_site_may_be_freed() {
+        let mut settled = Settled::default();
+        settled.book(1, 0, Counted { held: 9, doubted: 3, ..beyond(0) }, 10, 10);
+        assert_eq!((settled.booked, settled.booking.map(|booking| booking.held)), (13, Some(10)));
+    }
+
+    #[test]
+    fn a_request_to_free_is_done_once_and_forgotten_after_many_others() {
+        let id = |number: usize| RequestKey::new(number.to_string()).expect("an id");
+        let mut settled = Settled::default();
+        settled.free(3, Some(&id(0)));
+        settled.free(3, Some(&id(0)));
+        settled.free(3, None);
+        assert_eq!(settled.freed, 6);
+        (1..=REQUESTS_MAX).for_each(|number| settled.free(1, Some(&id(number))));
+        assert_eq!(settled.requests.len(), REQUESTS_MAX);
+        assert!(!settled.knows(&Freed { id: id(0), amount: 3 }));
     }
 
     #[test]
     fn a_quota_made_later_owes_nothing_to_a_lost_site() {
         let mut settled = Settled::from_the_start(1);
-        settled.book(1, 0, 0, 10, 10);
+        settled.book(1, 0, beyond(0), 10, 10);
         assert_eq!(settled, Settled::from_the_start(1));
     }
 }

@@ -20,13 +20,14 @@ pub enum Action {
     Acquire,
     /// Give tokens back, to the quota and to all above it.
     Release,
-    /// Take back, in this quota alone, tokens booked for a lost site that no client holds: an operator's request ([`lost`](crate::lost)).
+    /// Take back, in this quota alone, tokens booked for a lost site that no client holds: an operator's request, decided in the catalog
+    /// ([`lost`](crate::lost)).
     Free,
 }
 
 /// A client's name for one operation: asked again under the same id, it is answered again and not done again. Known at
-/// the site that was asked.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// the site that was asked; of a request to free tokens, at all sites.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestKey(Bytes);
 
 /// One operation of a client.

@@ -24,11 +24,15 @@ pub enum Planted {
     LostShareLeft,
     /// A list of Avantan\[\*\] with a lost member is dead, even if that may have got tokens by it.
     LostListDead,
+    /// What an operator has freed is taken back again whenever the quota changes.
+    FreedAgain,
+    /// Of a quota that is dropped each site gives back no more than is held there of those above.
+    HeldLeftAbove,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Planted; 10] = [
+    pub const ALL: [Planted; 12] = [
         Planted::AsPrinted,
         Planted::UnfreezeOnTimeout,
         Planted::SlotReplay,
@@ -39,5 +43,7 @@ impl Planted {
         Planted::CountInFlight,
         Planted::LostShareLeft,
         Planted::LostListDead,
+        Planted::FreedAgain,
+        Planted::HeldLeftAbove,
     ];
 }

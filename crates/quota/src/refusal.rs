@@ -25,7 +25,7 @@ pub enum Refusal {
     #[error("quota {0} has quotas below it; drop those first")]
     HasChildren(Name),
     #[error(
-        "{amount} tokens of quota {quota} cannot be freed at this site: {booked} are booked as held by clients of lost sites, and it has freed {freed}"
+        "{amount} tokens of quota {quota} cannot be freed: {booked} are booked as held by clients of lost sites, and {freed} of these are freed"
     )]
     NotBooked { quota: Name, amount: u64, booked: u64, freed: u64 },
     #[error("this site was declared lost and serves quotas no more; ask another one")]

@@ -43,7 +43,7 @@ codes! {
     /// The request id was used for another operation.
     /// Way out: take another id.
     IdReused = "IDREUSED",
-    /// Fewer tokens are booked for [lost sites](http.md#a-site-is-lost) than are to be freed.
+    /// Fewer tokens are booked for [lost sites](http.md#a-site-is-lost), and not freed yet, than are to be freed.
     /// Way out: free no more than the message says.
     NotBooked = "NOTBOOKED",
     /// This site was [declared lost](http.md#a-site-is-lost).

@@ -9,7 +9,7 @@ use rhumb_quota::avantan::{self, Call, Recent, any, majority};
 use rhumb_quota::catalog::{self, Change, Command, Definition, Definitions, Made, QuotaId};
 use rhumb_quota::info::SiteTokens;
 use rhumb_quota::list::{Entry, List};
-use rhumb_quota::lost::{Booking, Loss, Settled, Terms};
+use rhumb_quota::lost::{Booking, Counted, Freed, Loss, Settled, Terms};
 use rhumb_quota::message::{Note, Promise};
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::{Action, Done, Operation, RequestKey};
@@ -44,7 +44,7 @@ pub fn notes() -> Vec<Note> {
     ]);
     let any = every(vec![any::Note::Busy { instance: INSTANCE }]);
     let count = every(vec![
-        count::Note::Standing { number, standing: number, tokens: SITE_TOKENS, terms: TERMS },
+        count::Note::Standing { number, standing: number, tokens: SITE_TOKENS, doubted: 2, terms: TERMS },
         count::Note::Go { number },
         count::Note::Void { number },
     ]);
@@ -86,7 +86,7 @@ pub fn promises() -> Vec<Promise> {
     let count = every(vec![
         count::Promise::Stand { number },
         count::Promise::Stood { number, standing: number },
-        count::Promise::Counted { number, tokens: vec![SITE_TOKENS], terms: Some(TERMS) },
+        count::Promise::Counted { number, tokens: vec![SITE_TOKENS], doubted: 2, terms: Some(TERMS) },
     ]);
     let avantan = every(majority.into_iter().map(avantan::Promise::Majority).chain(any.into_iter().map(avantan::Promise::Any)).collect());
     let mut promises: Vec<Promise> = every(catalog).into_iter().map(Promise::Catalog).collect();
@@ -134,8 +134,9 @@ fn changes() -> Vec<Change> {
         Change::Create { name: name(), spec },
         Change::SetLimit { name: name(), limit: 300 },
         Change::Drop { name: name() },
+        Change::Free { name: name(), amount: 7, id: Some(RequestKey::new("id").expect("an id")) },
         Change::Lost { loss: Loss { site: SITE, rank: 1 }, of: 3 },
-        Change::Book { losses: 1, from: 0, beyond: [(QUOTA, -7)].into() },
+        Change::Book { losses: 1, from: 0, counted: [(QUOTA, Counted { beyond: -7, held: 300, doubted: 2 })].into() },
     ])
 }
 
@@ -148,7 +149,8 @@ fn made() -> Made {
 }
 
 fn definition() -> Definition {
-    let settled = Settled { losses: 1, booking: Some(Booking { held: 7, owed: 1, issued: 300 }), booked: 7 };
+    let requests = [Freed { id: RequestKey::new("id").expect("an id"), amount: 2 }].into();
+    let settled = Settled { losses: 1, booking: Some(Booking { held: 7, owed: 1, issued: 300 }), booked: 7, freed: 2, requests };
     Definition { name: name(), spec: Spec::new(5_000), parent: Some(QuotaId(2)), highest: 6_000, settled }
 }
 

@@ -55,6 +55,8 @@ pub trait Purse {
     fn withdraw(&mut self);
     /// Exchanges the offer for this site's share of a decided list.
     fn apply(&mut self, list: &List);
+    /// This site holds so many tokens by how a list has ended, and would not by how a lost member may know it.
+    fn doubt(&mut self, held: u64);
 }
 
 /// How an instance ended for this site.

@@ -1,7 +1,8 @@
 //! The quotas that there are: what a log of changes amounts to, the same at every site that has applied as much of it.
 
-use crate::lost::{Loss, Settled};
+use crate::lost::{Counted, Freed, Loss, Settled};
 use crate::name::Name;
+use crate::operation::RequestKey;
 use crate::reallocate::divide;
 use crate::refusal::Refusal;
 use crate::spec::{DEPTH_MAX, QUOTAS_MAX, Spec, check_limit};
@@ -30,6 +31,12 @@ pub enum Change {
     Drop {
         name: Name,
     },
+    /// Clients of lost sites hold so many tokens less than is booked for them.
+    Free {
+        name: Name,
+        amount: u64,
+        id: Option<RequestKey>,
+    },
     /// A site is lost for ever; the cluster has `of` sites.
     Lost {
         loss: Loss,
@@ -39,7 +46,7 @@ pub enum Change {
     Book {
         losses: u32,
         from: u32,
-        beyond: BTreeMap<QuotaId, i64>,
+        counted: BTreeMap<QuotaId, Counted>,
     },
 }
 
@@ -182,6 +189,7 @@ impl Definitions {
                 Some(_) => Err(Refusal::HasChildren(name.clone())),
                 None => Ok(()),
             },
+            Change::Free { name, amount, id } => self.check_free(name, *amount, id.as_ref()),
             Change::Lost { loss, of } => self.check_loss(loss, *of),
             Change::Book { losses, .. } if *losses as usize == self.made.lost.len() => Ok(()),
             Change::Book { .. } => Err(Refusal::Invalid("another site was declared lost since this was counted".into())),
@@ -216,6 +224,11 @@ impl Definitions {
                 self.names.remove(name);
                 self.quotas.remove(&id);
             }
+            Change::Free { name, amount, id } => {
+                let id_of = self.id(name)?;
+                let definition = self.quotas.get_mut(&id_of).expect("a name leads to a quota");
+                definition.settled.free(*amount, id.as_ref());
+            }
             Change::Lost { loss, of } => {
                 if !self.is_lost(loss.site) {
                     self.made.lost.push(loss.clone());
@@ -224,13 +237,13 @@ impl Definitions {
                     self.quotas.values_mut().for_each(|definition| definition.highest = definition.highest.max(definition.spec.limit));
                 }
             }
-            Change::Book { losses, from, beyond } => {
-                for (id, beyond) in beyond {
+            Change::Book { losses, from, counted } => {
+                for (id, counted) in counted {
                     if let Some(definition) = self.quotas.get_mut(id) {
                         let parts = |limit| self.made.parts(limit, *from, *losses);
                         // What the limit was raised by since the loss is issued to the heir.
                         let (limit, highest) = (definition.spec.limit.min(definition.highest), definition.highest);
-                        definition.settled.book(*losses, *from, *beyond, parts(limit), parts(highest));
+                        definition.settled.book(*losses, *from, *counted, parts(limit), parts(highest));
                     }
                 }
             }
@@ -246,6 +259,25 @@ impl Definitions {
     /// True if `site` was declared lost.
     pub fn is_lost(&self, site: SiteId) -> bool {
         self.lost().any(|lost| lost == site)
+    }
+
+    /// No more can be freed than is booked for lost sites; and while another booking is to come, it is not known what of that it takes over.
+    fn check_free(&self, name: &Name, amount: u64, id: Option<&RequestKey>) -> Result<(), Refusal> {
+        let settled = &self.quotas[&self.id(name)?].settled;
+        if id.is_some_and(|id| settled.knows(&Freed { id: id.clone(), amount })) {
+            return Ok(());
+        }
+        if let Some(id) = id.filter(|id| settled.requests.iter().any(|request| request.id == **id)) {
+            return Err(Refusal::IdReused(format!("{id:?}")));
+        }
+        if (settled.losses as usize) < self.made.lost.len() {
+            return Err(Refusal::Unavailable("it is not booked yet what lost sites have; that takes all other sites".into()));
+        }
+        let (booked, freed) = (settled.booked, settled.freed);
+        if booked < freed.saturating_add(amount) {
+            return Err(Refusal::NotBooked { quota: name.clone(), amount, booked, freed });
+        }
+        Ok(())
     }
 
     /// A majority of all sites must remain: without one nothing can be decided.
@@ -270,10 +302,11 @@ impl fmt::Display for Change {
             Change::Create { name, spec } => write!(f, "create {name} limit {}", spec.limit),
             Change::SetLimit { name, limit } => write!(f, "limit {name} {limit}"),
             Change::Drop { name } => write!(f, "drop {name}"),
+            Change::Free { name, amount, .. } => write!(f, "free {amount} of {name}"),
             Change::Lost { loss, .. } => write!(f, "lost {}", loss.site),
-            Change::Book { losses, from, beyond } => {
+            Change::Book { losses, from, counted } => {
                 write!(f, "book losses {from}..{losses}:")?;
-                beyond.iter().try_for_each(|(id, beyond)| write!(f, " {id}{beyond:+}"))
+                counted.iter().try_for_each(|(id, counted)| write!(f, " {id}{:+}", counted.beyond))
             }
         }
     }
@@ -333,7 +366,7 @@ mod tests {
             let loss = Loss { site: SiteId::new(2, 0), rank: 2 };
             let changes = before.iter().map(limit).chain([Change::Lost { loss, of: 3 }]).chain(after.iter().map(limit));
             changes.for_each(|change| definitions.apply(&change).expect("made"));
-            definitions.apply(&Change::Book { losses: 1, from: 0, beyond: [(id, 0)].into() }).expect("booked");
+            definitions.apply(&Change::Book { losses: 1, from: 0, counted: [(id, Counted::default())].into() }).expect("booked");
             let Booking { held, owed, issued } = definitions.get(id).and_then(|vm| vm.settled.booking.clone()).expect("booked");
             [held, owed, issued]
         };

@@ -10,14 +10,15 @@
 //!
 //! Invariant: one change per slot; a site at slot s has applied exactly those of the slots below s.
 
+mod asker;
 mod definitions;
 
+pub use asker::Asker;
 pub use definitions::{Change, Command, Definition, Definitions, Made, QuotaId};
 
 use crate::cluster::Cluster;
 use crate::refusal::Refusal;
 use crate::spec::QUOTAS_MAX;
-use rhumb_core::actor::RequestId;
 use rhumb_core::{Acceptor, Ballot, SiteId, Table, ballot, work};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -83,15 +84,14 @@ pub struct Out {
     pub changed: bool,
     /// The definitions have changed; they go to disk with the state.
     pub redefined: bool,
-    /// What clients are told, once all is on disk.
-    pub answers: Vec<(RequestId, Result<(), Refusal>)>,
+    /// What those who asked are told, once all is on disk.
+    pub answers: Vec<(Asker, Result<(), Refusal>)>,
 }
 
 /// A change that waits to be made.
 struct Waiting {
     command: Command,
-    /// The client to answer; none if the site itself makes the change.
-    client: Option<RequestId>,
+    asker: Asker,
     waited: u32,
     /// It was sent to others, so it may yet be chosen.
     proposed: bool,
@@ -143,30 +143,30 @@ impl Catalog {
         &self.definitions
     }
 
-    /// Has `change` made; `client` is told once that is decided.
-    pub fn propose(&mut self, client: RequestId, change: Change, out: &mut Out) {
+    /// Has `change` made; `asker` is told once that is decided.
+    pub fn propose(&mut self, asker: Asker, change: Change, out: &mut Out) {
         if let Err(refusal) = self.definitions.check(&change) {
-            return out.answers.push((client, Err(refusal)));
+            return out.answers.push((asker, Err(refusal)));
         }
         if self.waiting.len() >= CHANGES_WAITING_MAX {
             let refusal = Refusal::Unavailable("too many changes of quotas are waiting".into());
-            return out.answers.push((client, Err(refusal)));
+            return out.answers.push((asker, Err(refusal)));
         }
-        self.enqueue(Some(client), change, out);
+        self.enqueue(asker, change, out);
     }
 
     /// Has a change made that this site asks for itself, unless one is on its way.
     pub fn propose_own(&mut self, change: Change, out: &mut Out) {
-        if self.waiting.iter().all(|waiting| waiting.client.is_some()) {
-            self.enqueue(None, change, out);
+        if self.waiting.iter().all(|waiting| waiting.asker != Asker::Site) {
+            self.enqueue(Asker::Site, change, out);
         }
     }
 
-    fn enqueue(&mut self, client: Option<RequestId>, change: Change, out: &mut Out) {
+    fn enqueue(&mut self, asker: Asker, change: Change, out: &mut Out) {
         self.state.commands += 1;
         out.changed = true;
         let command = Command { site: self.cluster.me, number: self.state.commands, change };
-        self.waiting.push_back(Waiting { command, client, waited: 0, proposed: false });
+        self.waiting.push_back(Waiting { command, asker, waited: 0, proposed: false });
         self.prepare(out);
     }
 
@@ -326,7 +326,7 @@ impl Catalog {
         // Another site may have proposed this one's change to its end.
         while let Some(outcome) = self.waiting.front().and_then(|waiting| self.definitions.outcome(&waiting.command)) {
             let waiting = self.waiting.pop_front().expect("it was just looked at");
-            out.answers.extend(waiting.client.map(|client| (client, outcome)));
+            out.answers.push((waiting.asker, outcome));
         }
         self.prepare(out);
     }
@@ -343,7 +343,7 @@ impl Catalog {
                 true => Refusal::UnknownOutcome(format!("{why}, and the change may yet be made")),
                 false => Refusal::Unavailable(why.into()),
             };
-            out.answers.extend(waiting.client.map(|client| (client, Err(refusal))));
+            out.answers.push((waiting.asker, Err(refusal)));
             self.waiting.pop_front();
         }
         let rank = self.cluster.rank() as u32;

@@ -19,8 +19,14 @@ impl Site {
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         // Above those of earlier incarnations.
         self.last_read = (self.last_read + 1).max(self.now.as_micros());
-        let here =
-            Here { name: self.last_read, tokens: quota.tokens(me), terms, idle: quota.protocol.is_idle(), asked_before: quota.offers + 1 };
+        let here = Here {
+            name: self.last_read,
+            tokens: quota.tokens(me),
+            doubted: quota.account.doubted,
+            terms,
+            idle: quota.protocol.is_idle(),
+            asked_before: quota.offers + 1,
+        };
         let mut out = Out::default();
         step(&mut quota.count, here, &mut out);
         if out.stands {
@@ -32,16 +38,19 @@ impl Site {
         }
         self.outcome.promises.extend(out.promises.into_iter().map(|(to, promise)| (to, Promise::Count(id, promise))));
         match out.ended {
-            Some(Ended::Counted { tokens, terms, asked_before, led }) => {
+            Some(Ended::Counted { tokens, doubted, terms, asked_before, led }) => {
                 fx.count("quota.count.done");
                 let settled = self.was_settled(id, terms);
                 if let Some(terms) = terms {
-                    self.settle_losses(id, &tokens, terms, fx);
+                    self.settle_losses(id, &tokens, doubted, terms, fx);
                 }
                 self.answer_readers(id, &tokens, asked_before, settled);
                 self.on_more_tokens(id, fx);
                 if led {
                     self.settle_doubt(id);
+                    if settled {
+                        self.bound_returning(id, &tokens);
+                    }
                     self.judge_count(id, &tokens, asked_before, settled, fx);
                 }
             }
@@ -65,6 +74,16 @@ impl Site {
     fn settle_doubt(&mut self, id: QuotaId) {
         if let Some(quota) = self.quotas.get_mut(&id) {
             quota.doubted = false;
+        }
+    }
+
+    /// No more of quota `id` can be taken back than all sites together hold.
+    fn bound_returning(&mut self, id: QuotaId, tokens: &[SiteTokens]) {
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        let held = tokens.iter().map(|site| site.held).sum();
+        if quota.account.returning > held {
+            quota.account.returning = held;
+            self.outcome.accounts.insert(id);
         }
     }
 

@@ -4,7 +4,7 @@
 use super::Site;
 use crate::catalog::{Change, QuotaId};
 use crate::info::SiteTokens;
-use crate::lost::{Loss, Terms};
+use crate::lost::{Counted, Loss, Terms};
 use crate::refusal::Refusal;
 use crate::request::Answer;
 use rhumb_core::actor::RequestId;
@@ -25,19 +25,19 @@ pub struct Settling {
     wait: u32,
     /// The wait after that one.
     next: u32,
-    /// What they have beyond their parts, once it was counted.
-    beyond: Option<i64>,
+    /// What was counted.
+    counted: Option<Counted>,
 }
 
 impl Settling {
     /// At once.
     fn new() -> Settling {
-        Settling { wait: 0, next: AGAIN_TICKS, beyond: None }
+        Settling { wait: 0, next: AGAIN_TICKS, counted: None }
     }
 
     /// True if it is time to count.
     pub fn is_due(&self) -> bool {
-        self.wait == 0 && self.beyond.is_none()
+        self.wait == 0 && self.counted.is_none()
     }
 
     /// A count is begun; it may come to nothing.
@@ -136,7 +136,7 @@ impl Site {
     }
 
     /// Those that are not lost were counted, all knowing the quota alike: what is missing, the lost ones have.
-    pub(super) fn settle_losses(&mut self, id: QuotaId, counted: &[SiteTokens], terms: Terms, fx: &mut Effects<Site>) {
+    pub(super) fn settle_losses(&mut self, id: QuotaId, tokens: &[SiteTokens], doubted: u64, terms: Terms, fx: &mut Effects<Site>) {
         if terms != self.terms(id) {
             return;
         }
@@ -144,10 +144,10 @@ impl Site {
         let parts = self.catalog.definitions().made.parts(terms.limit, from, terms.losses);
         let number = |tokens: u64| i64::try_from(tokens).expect("limits leave room for the sum of all tokens");
         let total = |site: &SiteTokens| number(site.left + site.held + site.offered) - number(site.owed);
-        let beyond = number(terms.limit) - counted.iter().map(total).sum::<i64>() - number(parts);
+        let beyond = number(terms.limit) - tokens.iter().map(total).sum::<i64>() - number(parts);
         if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
             fx.count("quota.lost.counted");
-            settling.beyond = Some(beyond);
+            settling.counted = Some(Counted { beyond, held: tokens.iter().map(|site| site.held).sum(), doubted });
         }
     }
 
@@ -159,17 +159,17 @@ impl Site {
     /// Has booked in the catalog what was counted: of some quotas at a time that have it in common how much is settled.
     pub(super) fn book_losses(&mut self, fx: &mut Effects<Site>) {
         let mut from = None;
-        let mut beyond = BTreeMap::new();
+        let mut counted = BTreeMap::new();
         for id in &self.active {
             let Some(quota) = self.quotas.get(id) else { continue };
-            let Some(counted) = quota.settling.as_ref().and_then(|settling| settling.beyond) else { continue };
+            let Some(known) = quota.settling.as_ref().and_then(|settling| settling.counted) else { continue };
             let inherited = self.already_inherited(quota.definition.settled.losses);
-            if *from.get_or_insert(inherited) == inherited && beyond.len() < BOOKINGS_MAX {
-                beyond.insert(*id, counted);
+            if *from.get_or_insert(inherited) == inherited && counted.len() < BOOKINGS_MAX {
+                counted.insert(*id, known);
             }
         }
         if let Some(from) = from {
-            let change = Change::Book { losses: self.cluster.losses(), from, beyond };
+            let change = Change::Book { losses: self.cluster.losses(), from, counted };
             self.with_catalog(fx, |catalog, out| catalog.propose_own(change, out));
         }
     }

@@ -1,8 +1,8 @@
 //! How tokens are handled where a rule of that is broken.
 
 use crate::account::Account;
-use crate::catalog::Definition;
 use crate::list::{Entry, List, Share};
+use crate::lost::Booking;
 use crate::planted::Planted;
 use crate::tokens::Tokens;
 use rhumb_core::{Rules, SiteId};
@@ -39,13 +39,14 @@ pub fn replays(rules: Rules<Planted>, account: &mut Account, entry: &Entry, shar
     again
 }
 
+/// So many are taken back above a quota of which `held` are held: no more than are held above it at the same site.
+pub fn held_below(rules: Rules<Planted>, held: u64, above: &Account) -> u64 {
+    if rules.breaks(Planted::HeldLeftAbove) { held.min(above.tokens.held) } else { held }
+}
+
 /// What an heir has just taken over is left to be given out.
-pub fn leaves_lost_share(rules: Rules<Planted>, definition: &Definition, account: &mut Account) {
-    let Some(booking) = definition.settled.booking.as_ref().filter(|_| rules.breaks(Planted::LostShareLeft)) else { return };
-    let just = account.settled == definition.settled.losses && account.tokens.held >= booking.held && account.freed == 0;
-    if just {
-        account.freed = 1;
-        account.tokens.held -= booking.held;
-        account.tokens.left += booking.held;
+pub fn leave_lost_share(rules: Rules<Planted>, booking: &Booking, account: &mut Account) {
+    if rules.breaks(Planted::LostShareLeft) {
+        account.take_back(booking.held);
     }
 }

@@ -67,7 +67,7 @@ pub struct Quota {
     pub drought: Drought,
     /// Ticks until the next may be led.
     pub rest: u32,
-    /// Ticks until the next may be led to take tokens out of circulation.
+    /// Ticks until the next may be led to collect tokens ([`Quota::collects`]).
     pub debt_in: u32,
     /// The wait after that one.
     pub debt_every: u32,
@@ -164,7 +164,7 @@ impl Quota {
     pub fn is_active(&self) -> bool {
         let waits = !self.acquires.is_empty() || !self.releases.is_empty() || !self.readers.is_empty();
         let moves = !self.protocol.is_idle() || !self.count.is_idle();
-        waits || moves || self.account.owed > 0 || self.foresees || self.drought.is_on() || self.rest > 0 || self.settling.is_some()
+        waits || moves || self.collects() || self.foresees || self.drought.is_on() || self.rest > 0 || self.settling.is_some()
     }
 
     /// True if `action` can be carried out for `amount` tokens: nothing changes hands while the site stands still.
@@ -182,6 +182,16 @@ impl Quota {
     pub fn granted(&mut self, config: &Config) {
         self.look_ahead_below = self.account.last_grant * config.low_percent / 100;
         self.foresees = false;
+    }
+
+    /// What is owed or to be taken back has changed: the others are asked for it at once, and ever more rarely after that.
+    pub fn collect_at_once(&mut self, config: &Config) {
+        (self.debt_in, self.debt_every) = (0, config.debt_ticks);
+    }
+
+    /// True if this site wants tokens for no operation: to take them out of circulation, or back from clients that hold them no more.
+    pub fn collects(&self) -> bool {
+        self.account.owed > 0 || self.account.returning > 0
     }
 
     /// Looks ahead if few tokens are left (Samya, 4.1.2, steps 4 and 5). True if more are going to be needed.
@@ -239,7 +249,7 @@ impl SitePurse<'_> {
         let moments = self.demand.moments(self.config.keep_for, self.moment.now);
         let expected = if all { 0 } else { self.demand.predicted(self.moment.now).unwrap_or(0).max(moments) };
         let left = self.needs.left.max(expected).min(crate::operation::AMOUNT_MAX);
-        let held = self.needs.held.min(crate::operation::AMOUNT_MAX);
+        let held = self.needs.held.saturating_add(self.account.returning).min(crate::operation::AMOUNT_MAX);
         Tokens { left: left.saturating_sub(kept.left), held: held.saturating_sub(kept.held) }
     }
 
@@ -289,6 +299,11 @@ impl Purse for SitePurse<'_> {
             return;
         }
         self.account.apply(entry, share);
+        self.moved = true;
+    }
+
+    fn doubt(&mut self, held: u64) {
+        self.account.doubted += held;
         self.moved = true;
     }
 }

@@ -1,7 +1,7 @@
 //! When tokens are redistributed (Samya, 4.2), and what follows for those who wait.
 //!
 //! *Reactive*: an operation lacks tokens. *Proactive*: few are left and more are forecast to be needed. Besides: tokens
-//! are to be taken out of circulation.
+//! are to be taken out of circulation, or back from clients that hold them no more.
 
 use super::Site;
 use super::pace::Calling;
@@ -137,7 +137,7 @@ impl Site {
             fx.count("quota.redistribution.proactive");
         } else if quota.drought.asks_again() {
             fx.count("quota.redistribution.again");
-        } else if quota.account.owed > 0 && quota.debt_in == 0 {
+        } else if quota.collects() && quota.debt_in == 0 {
             fx.count("quota.redistribution.debt");
             quota.debt_in = quota.debt_every;
             quota.debt_every = (2 * quota.debt_every).min(self.config.debt_ticks_max);
@@ -170,6 +170,8 @@ impl Site {
             Ending::Decided { list, led } if list.entry(me).is_some() => {
                 fx.count("quota.redistribution.applied");
                 quota.granted(&self.config);
+                // All sites were asked for what is to be taken back, and it is not there: if it never will be is counted.
+                quota.doubted |= *led && list.entries.len() == self.cluster.size() && quota.account.returning > 0;
                 // Before anybody is served: what is taken then is no longer left.
                 self.learn(id, list, *led);
             }
@@ -203,12 +205,6 @@ impl Site {
         for &action in actions {
             let mut index = 0;
             while let Some(operation) = self.waiting_at(id, action, index) {
-                // Others may have been freed since it came.
-                if let Err(refusal) = self.check_free(id, &operation) {
-                    let waiting = self.quotas.get_mut(&id).and_then(|quota| queue(quota, action).remove(index));
-                    self.finish(id, waiting.expect("it was just looked at"), Err(refusal));
-                    continue;
-                }
                 match self.carry_out(id, &operation) {
                     Ok(done) => {
                         let quota = self.quotas.get_mut(&id).expect("it has a queue");

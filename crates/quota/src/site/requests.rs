@@ -4,7 +4,7 @@
 
 use super::Site;
 use super::waiting::{RETRIES_ATTACHED_MAX, Slot, Waiting};
-use crate::catalog::QuotaId;
+use crate::catalog::{Asker, Change, QuotaId};
 use crate::operation::{Action, Done, Operation};
 use crate::planted::Planted;
 use crate::refusal::Refusal;
@@ -24,8 +24,8 @@ enum Look {
     Settled(Result<Done, Refusal>),
     /// The quota of the chain that has too few tokens here.
     Lacks(QuotaId),
-    /// The very same operation waits already.
-    Again,
+    /// The very same operation waits already, or it is for the catalog to decide.
+    Pending,
 }
 
 impl Site {
@@ -39,7 +39,7 @@ impl Site {
                     results.push(None);
                     open.push((index, operation, Some(quota)));
                 }
-                Look::Again => {
+                Look::Pending => {
                     results.push(None);
                     open.push((index, operation, None));
                 }
@@ -65,16 +65,13 @@ impl Site {
             Ok(id) => id,
             Err(refusal) => return Look::Settled(Err(refusal)),
         };
-        if operation.id.as_ref().is_some_and(|key| self.waiting_ids.contains_key(key)) {
-            return Look::Again;
+        if operation.action == Action::Free || operation.id.as_ref().is_some_and(|key| self.waiting_ids.contains_key(key)) {
+            return Look::Pending;
         }
         if operation.id.is_some() && self.window.is_full() {
             fx.count("quota.refused.window");
             let why = "this site has no memory for further request ids until those of the last minute may be forgotten";
             return Look::Settled(Err(Refusal::Unavailable(why.into())));
-        }
-        if let Err(refusal) = self.check_free(id, operation) {
-            return Look::Settled(Err(refusal));
         }
         if operation.action == Action::Acquire {
             for link in Arc::clone(&self.quotas[&id].chain).iter() {
@@ -93,22 +90,9 @@ impl Site {
         }
     }
 
-    /// No more can be freed than is booked for lost sites.
-    pub(super) fn check_free(&self, id: QuotaId, operation: &Operation) -> Result<(), Refusal> {
-        let (quota, amount) = (&self.quotas[&id], operation.amount);
-        let (booked, freed) = (quota.definition.settled.booked, quota.account.freed);
-        if operation.action != Action::Free || booked >= freed.saturating_add(amount) {
-            return Ok(());
-        }
-        Err(Refusal::NotBooked { quota: quota.definition.name.clone(), amount, booked, freed })
-    }
-
     /// Carries out `operation` with the tokens at hand, or says which quota of the chain has too few.
     pub(super) fn carry_out(&mut self, id: QuotaId, operation: &Operation) -> Result<Done, QuotaId> {
-        let mut chain = Arc::clone(&self.quotas[&id].chain);
-        if operation.action == Action::Free {
-            chain = Arc::new([id]);
-        }
+        let chain = Arc::clone(&self.quotas[&id].chain);
         let amount = operation.amount;
         work::add(chain.len());
         let lacks = |id: &&QuotaId| !self.quotas[id].allows(operation.action, amount);
@@ -123,7 +107,7 @@ impl Site {
                     quota.demand.release(amount, self.now);
                     quota.account.release(amount)
                 }
-                Action::Free => quota.account.free(amount),
+                Action::Free => unreachable!("the catalog decides what is freed"),
             };
             assert!(enough, "it was looked at before");
             quota.drought.carried_out(operation.action, amount);
@@ -175,6 +159,9 @@ impl Site {
             let unknown = Refusal::Unknown(operation.quota);
             return self.settle(slot, Err(unknown));
         };
+        if operation.action == Action::Free {
+            return self.free(operation, id, slot, fx);
+        }
         // Another of this request, under the same id, may have been carried out meanwhile.
         if let Some(found) = self.window.find(&operation, Some(id)) {
             return self.settle(slot, found);
@@ -196,6 +183,13 @@ impl Site {
         self.need(id, action, amount);
         fx.count("quota.waited");
         self.stir(lacking, fx);
+    }
+
+    /// Has the catalog decide that tokens of quota `id` are freed.
+    fn free(&mut self, operation: Operation, id: QuotaId, slot: Slot, fx: &mut Effects<Site>) {
+        let Operation { quota: name, amount, id: key, .. } = operation;
+        let asker = Asker::Operation { client: slot.client, index: slot.index, quota: id };
+        self.with_catalog(fx, |catalog, out| catalog.propose(asker, Change::Free { name, amount, id: key }, out));
     }
 
     /// A retry of an operation that waits is answered with it.
@@ -256,7 +250,7 @@ impl Site {
     }
 
     /// An operation of a request has its outcome; with the last one, the request has its answer.
-    fn settle(&mut self, slot: Slot, result: Result<Done, Refusal>) {
+    pub(super) fn settle(&mut self, slot: Slot, result: Result<Done, Refusal>) {
         let running = self.running.get_mut(&slot.client).expect("a request is running until all is settled");
         let before = running.results[slot.index].replace(result);
         assert!(before.is_none(), "an operation has one outcome");

@@ -40,4 +40,8 @@ impl Purse for ModelPurse<'_> {
         }
         self.account.apply(entry, share);
     }
+
+    fn doubt(&mut self, _: u64) {
+        unreachable!("no site of the model is lost")
+    }
 }

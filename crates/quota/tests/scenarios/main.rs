@@ -5,8 +5,9 @@
 mod any;
 mod clients;
 mod counts;
+mod dropped;
+mod freed;
 mod lost;
 mod majority;
-mod open;
 mod support;
 mod unsynced;

@@ -32,6 +32,10 @@ impl Purse for AllOf {
         let (entry, share) = (list.entry(MEMBER), list.share(MEMBER));
         self.0.apply(entry.expect("it is a member"), share.expect("it is a member"));
     }
+
+    fn doubt(&mut self, held: u64) {
+        self.0.doubted += held;
+    }
 }
 
 fn entry(offered: Tokens, wanted: Tokens) -> Entry {

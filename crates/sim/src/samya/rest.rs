@@ -6,6 +6,8 @@
 //! and tokens that came back elsewhere are not taken out of circulation at once. At rest means: each such redistribution has ended, and
 //! nobody owes while somebody has tokens left. That is waited for, but not for long.
 //!
+//! Then the quotas below others are dropped, and nothing is held above them any more on their account.
+//!
 //! If sites were lost, all that is said of sites is said of the others. They hold at least what the clients hold; an operator frees the
 //! rest, and then it is as many.
 
@@ -44,10 +46,13 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
     }
     for (name, counted) in &mut held {
         let surplus = counted.saturating_sub(ledger.held_at_most(name));
-        free(world, name, surplus, deadline)?;
+        free(world, ledger, name, surplus, deadline)?;
         *counted -= surplus;
     }
     wait_until(world, PAID_WITHIN, |world| nothing_offered(world, ledger).and_then(|()| debts_paid(world, ledger)))?;
+    if ledger.declared.is_empty() {
+        drop_below(world, ledger, &mut held, deadline)?;
+    }
     for (name, held) in held.into_iter().filter(|(name, _)| ledger.parent(name).is_none()) {
         use_up(world, ledger, (name, held), deadline)?;
     }
@@ -78,13 +83,16 @@ fn nothing_offered(world: &World<Site>, ledger: &Ledger) -> Result<(), String> {
     Ok(())
 }
 
-/// Nobody owes tokens of a quota of which somebody has some left.
+/// Nobody owes tokens of a quota of which somebody has some left, or is to take some back.
 fn debts_paid(world: &World<Site>, ledger: &Ledger) -> Result<(), String> {
     let mut sums: BTreeMap<QuotaId, (u64, u64)> = BTreeMap::new();
     for (id, account) in members(world, ledger).into_iter().flat_map(|site| accounts(world, site)) {
         let (left, owed) = sums.entry(id).or_default();
         *left += account.tokens.left;
         *owed += account.owed;
+        if account.returning > 0 {
+            return Err(format!("{} tokens of {id} are still to be taken back", account.returning));
+        }
     }
     match sums.into_iter().find(|(_, (left, owed))| *left > 0 && *owed > 0) {
         Some((id, (left, owed))) => Err(format!("{owed} tokens of {id} are still owed while {left} are left")),
@@ -92,32 +100,42 @@ fn debts_paid(world: &World<Site>, ledger: &Ledger) -> Result<(), String> {
     }
 }
 
-/// An operator frees what no client holds of the tokens of lost sites: at one site after the other, as each frees no more than is booked. More
-/// than that may be surplus: what clients released at a lost site, which had exchanged tokens in a list that the others ended without it.
-fn free(world: &mut World<Site>, name: &Name, surplus: u64, deadline: Time) -> Result<(), SimError> {
-    let sites: Vec<SiteId> = world.topology().sites().filter(|site| world.actor(*site).is_some_and(|actor| !actor.is_lost())).collect();
-    let mut rest = surplus;
-    for site in sites {
-        let at = world.now();
-        let missing = || SimError::Violation { at, what: format!("{site} does not know {name}") };
-        let definitions = world.actor(site).ok_or_else(missing)?.definitions();
-        let id = definitions.id(name).map_err(|_| missing())?;
-        let amount = rest.min(definitions.get(id).ok_or_else(missing)?.settled.booked);
-        if amount == 0 {
-            break;
-        }
-        if let Err(refusal) = run(world, site, Operation::free(name.clone(), amount, None), deadline)? {
-            return Err(SimError::Violation {
-                at,
-                what: format!("{amount} of {surplus} tokens of {name} were not freed at {site}: {refusal}"),
-            });
-        }
-        rest -= amount;
+/// An operator frees, at any site, what no client holds of the tokens of lost sites.
+fn free(world: &mut World<Site>, ledger: &Ledger, name: &Name, surplus: u64, deadline: Time) -> Result<(), SimError> {
+    if surplus == 0 {
+        return Ok(());
     }
-    let at = world.now();
-    (rest == 0)
-        .then_some(())
-        .ok_or_else(|| SimError::Violation { at, what: format!("{rest} of {surplus} tokens of {name} can be freed nowhere") })
+    let sites = members(world, ledger);
+    let site = sites[surplus as usize % sites.len()];
+    run(world, site, Operation::free(name.clone(), surplus, None), deadline)?.map(drop).map_err(|refusal| SimError::Violation {
+        at: world.now(),
+        what: format!("{surplus} tokens of {name} that no client holds were not freed at {site}: {refusal}"),
+    })
+}
+
+/// Drops the quotas below others: what clients `held` of them they hold above them no more, at whichever sites that is held.
+fn drop_below(world: &mut World<Site>, ledger: &Ledger, held: &mut BTreeMap<&Name, u64>, deadline: Time) -> Result<(), SimError> {
+    let sites = members(world, ledger);
+    for name in ledger.names() {
+        let Some(parent) = ledger.parent(name) else { continue };
+        let dropped = ask(world, sites[0], Request::Drop { name: name.clone() }, deadline)?;
+        if dropped != Answer::Changed(Ok(())) {
+            return Err(SimError::Violation { at: world.now(), what: format!("{name} was not dropped at rest: {dropped:?}") });
+        }
+        let below = held[name];
+        *held.get_mut(parent).expect("it was counted") -= below;
+    }
+    wait_until(world, PAID_WITHIN, |world| {
+        let knows = |site: &SiteId| {
+            world
+                .actor(*site)
+                .is_some_and(|actor| ledger.names().all(|name| ledger.parent(name).is_none() || actor.definitions().id(name).is_err()))
+        };
+        match sites.iter().find(|site| !knows(site)) {
+            Some(site) => Err(format!("{site} does not know of quotas that were dropped")),
+            None => nothing_offered(world, ledger).and_then(|()| debts_paid(world, ledger)),
+        }
+    })
 }
 
 /// All sites know the same quotas, and nothing is under way.

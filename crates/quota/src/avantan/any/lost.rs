@@ -65,6 +65,14 @@ impl Any {
         !self.rules.breaks(Planted::LostListDead) && list.leaves_more_to(|site| self.cluster.is_lost(site))
     }
 
+    /// So many tokens this site holds as the list has ended, and would not by its other end: a lost member may know that.
+    pub(super) fn doubted(&self, list: &List, decided: bool) -> u64 {
+        let (entry, share) = (list.entry(self.cluster.me), list.share(self.cluster.me));
+        let (Some(entry), Some(share), true) = (entry, share, self.has_lost_members(list)) else { return 0 };
+        let (dead, applied) = (entry.offered.held, share.granted.held);
+        if decided { applied.saturating_sub(dead) } else { dead.saturating_sub(applied) }
+    }
+
     /// True if `site` has nothing more to say of the list.
     pub(super) fn has_accepted(&self, site: SiteId, accepted_by: &Accepted) -> bool {
         accepted_by.get(&site).is_some_and(|known| *known >= self.cluster.losses())

@@ -407,6 +407,10 @@ impl Any {
         let current = self.state.current.take().expect("an instance ends that is under way");
         self.refuse(current.instance, out);
         self.role = Role::Member { accepted_by: Accepted::new(), waited: 0 };
+        let doubted = list.as_ref().or(current.accepted.as_ref()).map_or(0, |known| self.doubted(known, list.is_some()));
+        if doubted > 0 {
+            purse.doubt(doubted);
+        }
         match list {
             Some(list) => {
                 assert_eq!(list.entry(self.cluster.me), Some(&current.entry), "a list holds the offer that is frozen");

@@ -72,6 +72,11 @@ impl Cluster {
         self.run(site, Operation::free(name(quota), amount, None))
     }
 
+    /// Frees tokens of lost sites under a request id.
+    pub fn free_as(&mut self, site: SiteId, quota: &str, amount: u64, key: &'static str) -> RequestId {
+        self.run(site, Operation::free(name(quota), amount, Some(RequestKey::new(key).expect("an id"))))
+    }
+
     pub fn acquire(&mut self, site: SiteId, quota: &str, amount: u64) -> RequestId {
         self.run(site, Operation::acquire(name(quota), amount, None))
     }

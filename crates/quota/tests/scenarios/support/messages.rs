@@ -26,6 +26,11 @@ pub fn is_seen(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Note(Note::Seen(..)))
 }
 
+/// True for all that is said in a redistribution.
+pub fn is_of_a_redistribution(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Promise(Promise::Avantan(..)) | Body::Note(Note::Avantan(..)))
+}
+
 /// True for all that is said in a count.
 pub fn is_of_a_count(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Promise(Promise::Count(..)) | Body::Note(Note::Count(..)))
