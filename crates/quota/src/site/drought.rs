@@ -19,8 +19,9 @@ use crate::name::Name;
 use crate::operation::{Action, Operation};
 use crate::refusal::Refusal;
 
-/// A site asks again so many ticks after the one before it in the order of sites: by then it has heard of that one's asking.
-const STAGGER_TICKS: u32 = 4;
+/// A site asks again so many ticks after the one before it in the order of sites: by then it has heard of that one's asking. Sites that
+/// ask in step would be busy with each other for good.
+pub const STAGGER_TICKS: u32 = 4;
 
 /// Why a site gets no second share during one drought.
 const CONTENDED: &str = "other sites want what is left";

@@ -4,6 +4,7 @@
 //! are to be taken out of circulation, or back from clients that hold them no more.
 
 use super::Site;
+use super::drought::STAGGER_TICKS;
 use super::pace::Calling;
 use super::quota::{Moment, Quota, SitePurse};
 use super::waiting::{TRIES_MAX, Waiting};
@@ -117,6 +118,7 @@ impl Site {
 
     /// Leads a redistribution of quota `id` if there is reason to and it can be done now.
     pub(super) fn stir(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+        let rank = self.cluster.rank() as u32;
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         self.active.insert(id);
         if !quota.protocol.is_idle() || quota.rest > 0 || quota.count.is_under_way() {
@@ -139,7 +141,7 @@ impl Site {
             fx.count("quota.redistribution.again");
         } else if quota.collects() && quota.debt_in == 0 {
             fx.count("quota.redistribution.debt");
-            quota.debt_in = quota.debt_every;
+            quota.debt_in = quota.debt_every + rank * STAGGER_TICKS;
             quota.debt_every = (2 * quota.debt_every).min(self.config.debt_ticks_max);
         } else {
             return;
@@ -172,6 +174,11 @@ impl Site {
                 quota.granted(&self.config);
                 // All sites were asked for what is to be taken back, and it is not there: if it never will be is counted.
                 quota.doubted |= *led && list.entries.len() == self.cluster.size() && quota.account.returning > 0;
+                // What all could spare has paid what each of them owes. So sites that owe do not ask one after another for what nobody has, and
+                // no count that somebody leads now is interrupted.
+                if !*led && list.entries.len() == self.cluster.size() && quota.account.returning == 0 {
+                    quota.debt_in = quota.debt_every + rank * STAGGER_TICKS;
+                }
                 // Before anybody is served: what is taken then is no longer left.
                 self.learn(id, list, *led);
             }

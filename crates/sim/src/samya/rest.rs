@@ -49,7 +49,12 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
         free(world, ledger, name, surplus, deadline)?;
         *counted -= surplus;
     }
-    wait_until(world, PAID_WITHIN, |world| nothing_offered(world, ledger).and_then(|()| debts_paid(world, ledger)))?;
+    // The heir may learn of what was freed after the site that was asked.
+    wait_until(world, PAID_WITHIN, |world| {
+        idle(world, ledger)?;
+        nothing_offered(world, ledger)?;
+        debts_paid(world, ledger)
+    })?;
     if ledger.declared.is_empty() {
         drop_below(world, ledger, &mut held, deadline)?;
     }
