@@ -1,6 +1,7 @@
 //! Counts: when a site leads one, and what follows from it for readers and for those who wait.
 
 use super::Site;
+use super::lost::Settling;
 use super::quota::Reader;
 use crate::catalog::QuotaId;
 use crate::count::{Count, Ended, Here, Out};
@@ -56,10 +57,12 @@ impl Site {
             }
             Some(Ended::Void) => {
                 fx.count("quota.count.void");
+                self.settling(id, Settling::void);
                 self.on_more_tokens(id, fx);
             }
             Some(Ended::Unanswered) => {
                 fx.count("quota.count.unanswered");
+                self.settling(id, Settling::unanswered);
                 self.settle_doubt(id);
                 self.refuse_readers(id);
                 self.on_more_tokens(id, fx);
@@ -68,6 +71,13 @@ impl Site {
             None => return,
         }
         self.stir(id, fx);
+    }
+
+    /// Tells when what lost sites have of quota `id` is counted again, if this site is to do that.
+    fn settling(&mut self, id: QuotaId, tell: impl FnOnce(&mut Settling)) {
+        if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
+            tell(settling);
+        }
     }
 
     /// What a count could say of quota `id` has been said.
@@ -89,9 +99,7 @@ impl Site {
 
     /// Leads a count of quota `id`.
     pub(super) fn lead_count(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
-        if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
-            settling.begin();
-        }
+        self.settling(id, Settling::begin);
         self.with_count(id, fx, |count, here, out| count.lead(here, out));
     }
 

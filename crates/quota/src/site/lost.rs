@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Bookings in one change of the catalog at the most.
 const BOOKINGS_MAX: usize = 256;
-/// A count that could not settle is tried again after so many ticks, then twice as many each time,
+/// A count that could not settle is tried again after so many ticks; while sites do not answer, twice as many each time,
 const AGAIN_TICKS: u32 = 10;
 /// but so many at the most.
 const AGAIN_TICKS_MAX: u32 = 160;
@@ -43,7 +43,16 @@ impl Settling {
     /// A count is begun; it may come to nothing.
     pub fn begin(&mut self) {
         self.wait = self.next;
+    }
+
+    /// It came to nothing, as some site did not answer: that may last.
+    pub fn unanswered(&mut self) {
         self.next = (2 * self.next).min(AGAIN_TICKS_MAX);
+    }
+
+    /// It came to nothing, though all answer: some were redistributing, and soon will be done.
+    pub fn void(&mut self) {
+        self.next = AGAIN_TICKS;
     }
 
     /// Time passes.
