@@ -183,3 +183,31 @@ impl Site {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Begins a count and lets it end so. The ticks until the next.
+    fn again_after(settling: &mut Settling, end: fn(&mut Settling)) -> usize {
+        settling.begin();
+        end(settling);
+        (0..)
+            .find(|_| {
+                let is_due = settling.is_due();
+                settling.tick();
+                is_due
+            })
+            .expect("it is tried again")
+    }
+
+    #[test]
+    fn silence_puts_the_next_count_off_ever_longer_and_busy_sites_do_not() {
+        let mut settling = Settling::new();
+        assert!(settling.is_due());
+        let silent = [0; 6].map(|_| again_after(&mut settling, Settling::unanswered));
+        assert_eq!(silent, [10, 20, 40, 80, 160, 160]);
+        let busy = [0; 3].map(|_| again_after(&mut settling, Settling::void));
+        assert_eq!(busy, [160, 10, 10]);
+    }
+}

@@ -4,6 +4,7 @@
 
 mod any;
 mod clients;
+mod collected;
 mod counts;
 mod dropped;
 mod freed;

@@ -28,6 +28,11 @@ use std::collections::BTreeMap;
 const REDISTRIBUTED_WITHIN: Span = Span::from_secs(4);
 /// A site that owes tokens has asked for them within that: [`Config::debt_ticks_max`](rhumb_quota::Config), and two redistributions.
 const PAID_WITHIN: Span = Span::from_secs(40);
+/// Sites that owe tokens which nobody has ask for them now and then, and an operation may meet that each time it is tried. So it is tried
+/// that often,
+const TRIES_MAX: u32 = 4;
+/// so long one after another.
+const TRIED_AGAIN_AFTER: Span = Span::from_secs(1);
 /// How often it is looked whether that is so.
 const LOOK_EVERY: Span = Span::from_millis(500);
 
@@ -224,6 +229,7 @@ fn use_up(world: &mut World<Site>, ledger: &Ledger, (name, held): (&Name, u64), 
     }
 }
 
+/// Runs one operation at `site`, and again like any client if it is told that others are at something.
 fn run(
     world: &mut World<Site>,
     site: SiteId,
@@ -231,6 +237,16 @@ fn run(
     deadline: Time,
 ) -> Result<Result<Done, Refusal>, SimError> {
     let operation = operation.expect("amounts are small");
+    for _ in 1..TRIES_MAX {
+        match run_once(world, site, operation.clone(), deadline)? {
+            Err(Refusal::Unreachable { .. }) => world.run_for(TRIED_AGAIN_AFTER)?,
+            result => return Ok(result),
+        }
+    }
+    run_once(world, site, operation, deadline)
+}
+
+fn run_once(world: &mut World<Site>, site: SiteId, operation: Operation, deadline: Time) -> Result<Result<Done, Refusal>, SimError> {
     match ask(world, site, Request::Run(vec![operation]), deadline)? {
         Answer::Ran(mut results) => Ok(results.pop().expect("one operation, one outcome")),
         other => unreachable!("operations are answered with outcomes: {other:?}"),
