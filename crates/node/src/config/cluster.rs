@@ -26,51 +26,15 @@ pub mod first_port {
     pub const PEER: u16 = 27_257;
 }
 
-/// The file of a cluster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cluster {
-    /// Names the cluster. Sites of clusters with different names refuse each other.
-    #[serde(default = "default_cluster")]
-    pub cluster: String,
-    /// Where sites keep their data, each in a folder `REGION-SHARD` within. Relative to the folder of the file.
-    #[serde(default = "default_data_dir")]
-    pub data_dir: PathBuf,
-    /// The file of the secret that the sites share. Relative to the folder of the file.
-    #[serde(default = "default_secret_file")]
-    pub secret_file: PathBuf,
-    /// True if `POST /chaos` may cut and slow links. For demonstrations and tests.
-    #[serde(default)]
-    pub chaos: bool,
-    /// All regions of the cluster.
-    pub regions: Vec<ClusterRegion>,
-    /// The emulated wide-area network; none if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wan: Option<Wan>,
-    /// Which regions hold what; all are active if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placement: Option<Placement>,
-    /// The clocks of the sites.
-    #[serde(default)]
-    pub clock: Clock,
-    /// The storage engine.
-    #[serde(default)]
-    pub storage: Storage,
-    /// Quotas.
-    #[serde(default)]
-    pub quotas: Quotas,
-    /// Databases of protocol `catenae`.
-    #[serde(default)]
-    pub catenae: Catenae,
-    /// Databases of protocol `quad`.
-    #[serde(default)]
-    pub quad: Quad,
-    /// The HTTP ports.
-    #[serde(default)]
-    pub http: Http,
-    /// Bounds that an operator may move.
-    #[serde(default)]
-    pub limits: Limits,
+file! {
+    /// The file of a cluster.
+    pub struct Cluster {
+        /// Where sites keep their data, each in a folder `REGION-SHARD` within. Relative to the folder of the file.
+        #[serde(default = "default_data_dir")]
+        pub data_dir: PathBuf,
+        /// All regions of the cluster.
+        pub regions: Vec<ClusterRegion>,
+    }
 }
 
 /// A region of the cluster.

@@ -4,6 +4,9 @@
 //! [`Config`] is the file as it is written, [`Setup`] what it means: reading one gives the other or a [`ConfigError`]
 //! that names the file, the key and what is allowed there. A site never starts from a configuration that is not whole.
 
+#[macro_use]
+mod file;
+
 mod agreed;
 mod check;
 mod cluster;
@@ -25,54 +28,18 @@ pub use cluster::{Cluster, ClusterRegion, FOLDER_NAMES, first_port, names_a_fold
 pub use placement::{Coordinators, Placement};
 pub use quad::{Assignment, Auto, Quad, Score, first_quorums};
 
-/// The file of one site.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// Where this site keeps its data. Relative to the folder of the file.
-    pub data_dir: PathBuf,
-    /// Names the cluster. Sites of clusters with different names refuse each other.
-    #[serde(default = "default_cluster")]
-    pub cluster: String,
-    /// The file of the secret that the sites of the cluster share. Relative to the folder of the file.
-    #[serde(default = "default_secret_file")]
-    pub secret_file: PathBuf,
-    /// True if `POST /chaos` may cut and slow links. For demonstrations and tests.
-    #[serde(default)]
-    pub chaos: bool,
-    /// Which of the cluster's sites this is.
-    pub site: OwnSite,
-    /// Where this site listens.
-    pub listen: Listen,
-    /// All regions of the cluster, in the same order at every site.
-    pub regions: Vec<Region>,
-    /// The emulated wide-area network; none if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wan: Option<Wan>,
-    /// Which regions hold what; all are active if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placement: Option<Placement>,
-    /// The site's clock.
-    #[serde(default)]
-    pub clock: Clock,
-    /// The storage engine.
-    #[serde(default)]
-    pub storage: Storage,
-    /// Quotas.
-    #[serde(default)]
-    pub quotas: Quotas,
-    /// Databases of protocol `catenae`. The same at every site.
-    #[serde(default)]
-    pub catenae: Catenae,
-    /// Databases of protocol `quad`.
-    #[serde(default)]
-    pub quad: Quad,
-    /// The HTTP port.
-    #[serde(default)]
-    pub http: Http,
-    /// Bounds that an operator may move.
-    #[serde(default)]
-    pub limits: Limits,
+file! {
+    /// The file of one site.
+    pub struct Config {
+        /// Where this site keeps its data. Relative to the folder of the file.
+        pub data_dir: PathBuf,
+        /// Which of the cluster's sites this is.
+        pub site: OwnSite,
+        /// Where this site listens.
+        pub listen: Listen,
+        /// All regions of the cluster, in the same order at every site.
+        pub regions: Vec<Region>,
+    }
 }
 
 /// Which of the cluster's sites this is.
