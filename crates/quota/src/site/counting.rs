@@ -56,6 +56,9 @@ impl Site {
             }
             Some(Ended::Void) => {
                 fx.count("quota.count.void");
+                if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
+                    settling.count_is_void();
+                }
                 self.on_more_tokens(id, fx);
             }
             Some(Ended::Unanswered) => {

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 
 /// Bookings in one change of the catalog at the most.
 const BOOKINGS_MAX: usize = 256;
-/// A count that could not settle is tried again after so many ticks, then twice as many each time,
+/// A count that could not settle is tried again after so many ticks, then twice as many each time, unless what kept sites from standing still is
+/// seen to end,
 const AGAIN_TICKS: u32 = 10;
 /// but so many at the most.
 const AGAIN_TICKS_MAX: u32 = 160;
@@ -25,6 +26,8 @@ pub struct Settling {
     wait: u32,
     /// The wait after that one.
     next: u32,
+    /// The last count was void: a site was at something else.
+    void: bool,
     /// What was counted.
     counted: Option<Counted>,
 }
@@ -32,7 +35,7 @@ pub struct Settling {
 impl Settling {
     /// At once.
     fn new() -> Settling {
-        Settling { wait: 0, next: AGAIN_TICKS, counted: None }
+        Settling { wait: 0, next: AGAIN_TICKS, void: false, counted: None }
     }
 
     /// True if it is time to count.
@@ -42,8 +45,22 @@ impl Settling {
 
     /// A count is begun; it may come to nothing.
     pub fn begin(&mut self) {
+        self.void = false;
         self.wait = self.next;
         self.next = (2 * self.next).min(AGAIN_TICKS_MAX);
+    }
+
+    /// The count is void: other sites answer, and are at something else.
+    pub fn count_is_void(&mut self) {
+        self.void = true;
+    }
+
+    /// A redistribution has ended here. If it was one that voided the last count, there is no better moment for the next: sites that redistribute
+    /// again and again leave little time between, and whoever only waits ever longer may miss it for long.
+    pub fn redistribution_is_over(&mut self) {
+        if std::mem::take(&mut self.void) {
+            self.wait = 0;
+        }
     }
 
     /// Time passes.

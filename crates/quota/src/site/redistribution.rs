@@ -182,6 +182,9 @@ impl Site {
             }
         }
         let Some(quota) = self.quotas.get_mut(&id) else { return };
+        if let Some(settling) = &mut quota.settling {
+            settling.redistribution_is_over();
+        }
         let led = quota.protocol.is_idle() && std::mem::take(&mut quota.leads);
         self.on_more_tokens(id, fx);
         // That another's redistribution came to nothing says nothing of tokens.
