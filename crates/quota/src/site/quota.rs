@@ -189,6 +189,13 @@ impl Quota {
         (self.debt_in, self.debt_every) = (0, config.debt_ticks);
     }
 
+    /// The others are asked for what is owed or to be taken back now, or have just been: they are asked again after a while, twice as long each
+    /// time.
+    pub fn collect_later(&mut self, config: &Config) {
+        self.debt_in = self.debt_every;
+        self.debt_every = (2 * self.debt_every).min(config.debt_ticks_max);
+    }
+
     /// True if this site wants tokens for no operation: to take them out of circulation, or back from clients that hold them no more.
     pub fn collects(&self) -> bool {
         self.account.owed > 0 || self.account.returning > 0

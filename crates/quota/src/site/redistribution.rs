@@ -139,8 +139,7 @@ impl Site {
             fx.count("quota.redistribution.again");
         } else if quota.collects() && quota.debt_in == 0 {
             fx.count("quota.redistribution.debt");
-            quota.debt_in = quota.debt_every;
-            quota.debt_every = (2 * quota.debt_every).min(self.config.debt_ticks_max);
+            quota.collect_later(&self.config);
         } else {
             return;
         }
@@ -170,8 +169,13 @@ impl Site {
             Ending::Decided { list, led } if list.entry(me).is_some() => {
                 fx.count("quota.redistribution.applied");
                 quota.granted(&self.config);
+                let asked_all = list.entries.len() == self.cluster.size();
+                // Debts come first, whoever leads: there was nothing to pay this one from, and it is no use to ask straight afterwards.
+                if asked_all && !led && quota.account.owed > 0 && quota.account.returning == 0 {
+                    quota.collect_later(&self.config);
+                }
                 // All sites were asked for what is to be taken back, and it is not there: if it never will be is counted.
-                quota.doubted |= *led && list.entries.len() == self.cluster.size() && quota.account.returning > 0;
+                quota.doubted |= *led && asked_all && quota.account.returning > 0;
                 // Before anybody is served: what is taken then is no longer left.
                 self.learn(id, list, *led);
             }
