@@ -43,7 +43,14 @@
 //! `any`: S may have applied or refused a list that the others had to end without it. Their `AcceptOk` shows that none of them has applied it before.
 //! If it counts as decided, S has at most what the list gives it, which is booked; had it refused, it has less. If it counts as dead, S has at most
 //! what it had before, which is booked; had it applied it, it has less. Of several lost members the same holds for their sum, and the limit binds the
-//! sum.
+//! sum; also if one of them has ended the list by this very rule, when fewer were lost: with these it had no more by that than the rule, which
+//! counts a list as decided for what it leaves them, assumes of all.
+//!
+//! *An offer may be in two such lists.* S may have refused a list unheard, offered the same tokens in another one, and be lost before the others end
+//! the first. Both may count as decided then, though S has applied one of them at the most. That mints nothing: what S has beyond its part is the
+//! sum of what each list changed for it, nothing for one that it has not applied; and the argument above bounds each list by itself. What is booked
+//! is the sum of these bounds, as among the others every list has one outcome. An offer of a site that is not lost is in one such list at the most:
+//! the site needs to have accepted it, and then is in no other until it has ended.
 //!
 //! *Limits.* S may not have heard of a lowered limit, or its clients hold more than its part since. A site has left + held + offered =
 //! issued + owed + beyond, and issued + owed is at most its part of the highest limit that it ever heard of. So it is booked as held with

@@ -12,7 +12,7 @@ use crate::info::SiteTokens;
 use crate::list::{Entry, List};
 use crate::operation::Action;
 use crate::planted::Planted;
-use crate::site::drought::Drought;
+use crate::site::drought::{Drought, STAGGER_TICKS};
 use crate::site::lost::Settling;
 use crate::site::pace::Calling;
 use crate::site::waiting::{Needs, Waiting};
@@ -187,6 +187,13 @@ impl Quota {
     /// What is owed or to be taken back has changed: the others are asked for it at once, and ever more rarely after that.
     pub fn collect_at_once(&mut self, config: &Config) {
         (self.debt_in, self.debt_every) = (0, config.debt_ticks);
+    }
+
+    /// The others are asked for what is owed or to be taken back now, or have just been: they are asked again after a while, twice as long each
+    /// time, and `rank`, this site's place in the order of sites, makes it a little longer.
+    pub fn collect_later(&mut self, rank: u32, config: &Config) {
+        self.debt_in = self.debt_every + rank * STAGGER_TICKS;
+        self.debt_every = (2 * self.debt_every).min(config.debt_ticks_max);
     }
 
     /// True if this site wants tokens for no operation: to take them out of circulation, or back from clients that hold them no more.

@@ -4,7 +4,6 @@
 //! are to be taken out of circulation, or back from clients that hold them no more.
 
 use super::Site;
-use super::drought::STAGGER_TICKS;
 use super::pace::Calling;
 use super::quota::{Moment, Quota, SitePurse};
 use super::waiting::{TRIES_MAX, Waiting};
@@ -141,8 +140,7 @@ impl Site {
             fx.count("quota.redistribution.again");
         } else if quota.collects() && quota.debt_in == 0 {
             fx.count("quota.redistribution.debt");
-            quota.debt_in = quota.debt_every + rank * STAGGER_TICKS;
-            quota.debt_every = (2 * quota.debt_every).min(self.config.debt_ticks_max);
+            quota.collect_later(rank, &self.config);
         } else {
             return;
         }
@@ -176,8 +174,8 @@ impl Site {
                 quota.doubted |= *led && list.entries.len() == self.cluster.size() && quota.account.returning > 0;
                 // What all could spare has paid what each of them owes. So sites that owe do not ask one after another for what nobody has, and
                 // no count that somebody leads now is interrupted.
-                if !*led && list.entries.len() == self.cluster.size() && quota.account.returning == 0 {
-                    quota.debt_in = quota.debt_every + rank * STAGGER_TICKS;
+                if !*led && list.entries.len() == self.cluster.size() && quota.account.owed > 0 && quota.account.returning == 0 {
+                    quota.collect_later(rank, &self.config);
                 }
                 // Before anybody is served: what is taken then is no longer left.
                 self.learn(id, list, *led);

@@ -6,7 +6,7 @@ use rhumb_core::Span;
 use rhumb_quota::Config;
 use rhumb_quota::name::Name;
 use rhumb_quota::refusal::Refusal;
-use rhumb_quota::spec::ProtocolKind::Majority;
+use rhumb_quota::spec::ProtocolKind::{Any, Majority};
 use rhumb_quota::spec::Spec;
 
 #[test]
@@ -35,6 +35,24 @@ fn a_limit_lowered_below_what_is_held_takes_effect_as_clients_release() {
     assert_eq!(tokens.iter().map(|has| has.left + has.held).sum::<u64>(), 6, "{tokens:?}");
     assert_eq!(tokens.iter().map(|has| has.held).sum::<u64>(), 4, "{tokens:?}");
     cluster.check("a_limit_lowered_below_what_is_held_takes_effect_as_clients_release");
+}
+
+#[test]
+fn sites_that_owe_tokens_ask_for_them_one_for_all() {
+    for protocol in [Majority, Any] {
+        let mut cluster = Cluster::new(3, "Each of three sites owes tokens, and none are left anywhere.");
+        cluster.create_vm(30, protocol);
+        for site in [R0, R1, R2] {
+            cluster.acquire(site, "vm", 10);
+        }
+        cluster.set_limit(R0, 15);
+        cluster.advance(Span::from_secs(30));
+        let lists = cluster.site(R0).accounts().map(|(_, account)| account.version).sum::<u64>();
+        assert!((4..=8).contains(&lists), "{lists} redistributions: after 1 s, 2 s and so on, not at each site");
+        cluster.release(R1, "vm", 10);
+        cluster.advance(Span::from_secs(33));
+        assert_eq!(cluster.all_tokens(), [has(0, 10), has(1, 0), has(0, 10)], "collected, but for one that r1 keeps for its next moments");
+    }
 }
 
 #[test]

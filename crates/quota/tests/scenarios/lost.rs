@@ -2,11 +2,14 @@
 //! knows better.
 
 use crate::support::client::{Has, has};
-use crate::support::messages::{is_accept, is_booking, is_decided, is_of_a_count, is_stand, is_stood};
+use crate::support::messages::{
+    is_accept, is_accept_ok, is_booking, is_decided, is_election_ok, is_of_a_count, is_of_a_redistribution, is_stand, is_stood,
+};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Span};
 use rhumb_quota::info::Read;
+use rhumb_quota::list::List;
 use rhumb_quota::name::Name;
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::Answer;
@@ -109,6 +112,26 @@ fn what_a_lost_site_had_is_settled_by_any_sites_count() {
     cluster.get(R1, "vm", Read::Exact);
     cluster.advance(PATIENCE);
     assert_eq!(cluster.all_tokens(), [has(10, 10), has(10, 0)]);
+}
+
+/// r0 is to settle what r4 had. For 17 s its counts are void, as r1 and r3 are in a redistribution, and it waits longer before each. Then it takes
+/// part in another one, which ends.
+#[test]
+fn what_a_lost_site_had_is_counted_soon_after_redistributions() {
+    let mut cluster = Cluster::new(5, "");
+    cluster.create_vm(50, Any);
+    cluster.kill(R4);
+    cluster.hold(|envelope| is_accept_ok(envelope) || is_election_ok(envelope) && envelope.from != R3);
+    cluster.acquire(R1, "vm", 15);
+    cluster.declare_lost(R0, R4);
+    cluster.advance(SECOND * 17);
+    assert!([R1, R3].iter().all(|site| cluster.tokens(*site, "vm").offered > 0), "they wait for each other");
+    cluster.let_go();
+    cluster.settle();
+    assert_eq!(cluster.tokens(R0, "vm"), has(10, 0), "nobody has told it that they wait no more");
+    cluster.acquire(R2, "vm", 15);
+    cluster.advance(SECOND);
+    assert_eq!(cluster.tokens(R0, "vm").held, 10, "what r4 had is booked");
 }
 
 /// r2 is lost while its clients hold so many of 30, and declared so; these messages are held up.
@@ -214,6 +237,85 @@ fn a_list_that_is_dead_although_a_lost_member_may_have_got_tokens_by_it_is_caugh
     let cluster = list_that_gives(|site| site.with_rules(Rules::breaking(Planted::LostListDead)));
     let held = cluster.all_tokens().iter().map(|has| has.held).sum::<u64>();
     assert!(held < 25, "the clients of r2 hold 25, and {held} are booked");
+}
+
+/// Of five sites r3 and r0 are lost. A list of r3 waits for r0, which has refused it without being heard, and counts as decided; one of r0, with the
+/// same offer of r0, is decided, and gives r0 25 tokens.
+fn an_offer_in_two_lists(make: fn(rhumb_quota::Site) -> rhumb_quota::Site) -> Cluster {
+    let between = |envelope: &Envelope| [(R0, R2), (R2, R0)].contains(&(envelope.from, envelope.to)) && is_of_a_redistribution(envelope);
+    let mut cluster = Cluster::with_sites(
+        5,
+        "A site refuses a list of Avantan[*], unheard, offers the same tokens in another list, and is lost, as the leader of the first list is.
+        Both lists give the lost sites more than they put in, so both count as decided. No token is minted or lost by that: each list leaves the lost
+        sites no less than it may have left them, and so do both.",
+        make,
+    );
+    cluster.create_vm(50, Any);
+    cluster.narrate("a client of r3 acquires 25; r3 chooses r0 and r2, and dies; r0 has not heard its list");
+    let to_r0 = |envelope: &Envelope| is_accept(envelope) && envelope.to == R0;
+    cluster.hold(move |envelope| to_r0(envelope) || is_election_ok(envelope) && [R1, R4].contains(&envelope.from));
+    cluster.acquire(R3, "vm", 25);
+    cluster.settle();
+    cluster.kill(R3);
+    cluster.lose(to_r0);
+    cluster.hold(between);
+    cluster.narrate("r0 takes its offer back, and r2, which has the list, does not hear that");
+    cluster.advance(SECOND * 3);
+    assert_eq!([R0, R2].map(|site| cluster.tokens(site, "vm").offered), [0, 10]);
+    cluster.declare_lost(R1, R3);
+    cluster.narrate("a client of r0 acquires 25; r0 decides a list with r1 and r4, serves it, and is cut off before they hear that");
+    cluster.hold(move |envelope| between(envelope) || is_decided(envelope));
+    let acquire = cluster.acquire(R0, "vm", 25);
+    cluster.settle();
+    assert!(cluster.outcome(acquire).is_ok());
+    cluster.cut(R0.region);
+    cluster.lose(|envelope| between(envelope) || is_decided(envelope));
+    cluster.let_go();
+    cluster.declare_lost(R1, R0);
+    cluster.advance(PATIENCE);
+    cluster
+}
+
+/// The lists of `vm` that `site` knows to be decided and that hold the first offer of r0.
+fn lists_with_the_offer_of_r0(cluster: &Cluster, site: SiteId) -> Vec<List> {
+    let site = cluster.site(site);
+    let id = site.definitions().id(&vm()).expect("a quota of that name");
+    let holds_it = |list: &&List| list.entry(R0).is_some_and(|entry| entry.version == 0);
+    site.lists(id).into_iter().filter(holds_it).cloned().collect()
+}
+
+#[test]
+fn an_offer_of_a_lost_member_in_two_lists_mints_nothing() {
+    let mut cluster = an_offer_in_two_lists(|site| site);
+    let [first, second] = [R2, R1].map(|site| lists_with_the_offer_of_r0(&cluster, site));
+    assert!(first.len() == 1 && second.len() == 1 && first != second, "{first:?} and {second:?}");
+    assert_eq!(second, lists_with_the_offer_of_r0(&cluster, R4));
+    let (at_r0, others) = (cluster.tokens(R0, "vm"), [R1, R2, R4].map(|site| cluster.tokens(site, "vm")));
+    let held = others.iter().map(|has| has.held).sum::<u64>();
+    assert_eq!(sum(&others), 50, "{others:?}");
+    assert!(at_r0.held == 25 && held >= sum(&[at_r0]) + 10, "r0 has {at_r0:?}, r3 had 10, and {others:?} are held for them");
+    cluster.narrate("an operator frees what the client of r0 does not hold, and clients acquire that");
+    let free = cluster.free(R1, "vm", held - 25);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(free).is_ok());
+    let rest = cluster.acquire(R4, "vm", 25);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(rest).is_ok());
+    let more = cluster.acquire(R2, "vm", 1);
+    cluster.advance(SECOND * 3);
+    assert_eq!(cluster.outcome(more), Err(Refusal::Exceeded { quota: vm(), wanted: 1 }));
+    cluster.check("an_offer_of_a_lost_member_in_two_lists_mints_nothing");
+}
+
+/// The same with a bug: both lists are dead for the others, and the 25 tokens that r0 gave out are held by nobody.
+#[cfg(feature = "planted")]
+#[test]
+fn an_offer_in_two_lists_that_are_dead_for_the_others_is_caught() {
+    use rhumb_core::Rules;
+    use rhumb_quota::planted::Planted;
+    let cluster = an_offer_in_two_lists(|site| site.with_rules(Rules::breaking(Planted::LostListDead)));
+    let held = [R1, R2, R4].map(|site| cluster.tokens(site, "vm").held).iter().sum::<u64>();
+    assert!(held < 25, "the client of r0 holds 25, and {held} are booked");
 }
 
 /// What a lost site had is minted again, with a bug: clients hold more than the limit.
