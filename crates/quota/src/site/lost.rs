@@ -13,10 +13,12 @@ use std::collections::BTreeMap;
 
 /// Bookings in one change of the catalog at the most.
 const BOOKINGS_MAX: usize = 256;
-/// A count that could not settle is tried again after so many ticks; while sites do not answer, twice as many each time,
+/// A count that could not settle is tried again after so many ticks, then twice as many each time,
 const AGAIN_TICKS: u32 = 10;
-/// but so many at the most.
-const AGAIN_TICKS_MAX: u32 = 160;
+/// but so many at the most while a site does not answer, for that may last,
+const SILENT_TICKS_MAX: u32 = 160;
+/// and so many while one is in a redistribution, which is soon over.
+const BUSY_TICKS_MAX: u32 = 40;
 
 /// When a site counts what lost sites have of a quota.
 #[derive(Debug)]
@@ -45,14 +47,14 @@ impl Settling {
         self.wait = self.next;
     }
 
-    /// It came to nothing, as some site did not answer: that may last.
+    /// It came to nothing, as some site did not answer.
     pub fn unanswered(&mut self) {
-        self.next = (2 * self.next).min(AGAIN_TICKS_MAX);
+        self.next = (2 * self.next).min(SILENT_TICKS_MAX);
     }
 
-    /// It came to nothing, though all answer: some were redistributing, and soon will be done.
+    /// It came to nothing, though all answer: some are redistributing.
     pub fn void(&mut self) {
-        self.next = AGAIN_TICKS;
+        self.next = (2 * self.next).min(BUSY_TICKS_MAX);
     }
 
     /// Time passes.
@@ -202,12 +204,12 @@ mod tests {
     }
 
     #[test]
-    fn silence_puts_the_next_count_off_ever_longer_and_busy_sites_do_not() {
+    fn silence_puts_the_next_count_off_longer_than_busy_sites_do() {
         let mut settling = Settling::new();
         assert!(settling.is_due());
         let silent = [0; 6].map(|_| again_after(&mut settling, Settling::unanswered));
         assert_eq!(silent, [10, 20, 40, 80, 160, 160]);
         let busy = [0; 3].map(|_| again_after(&mut settling, Settling::void));
-        assert_eq!(busy, [160, 10, 10]);
+        assert_eq!(busy, [160, 40, 40]);
     }
 }

@@ -130,7 +130,7 @@ fn what_a_lost_site_had_is_counted_soon_after_redistributions() {
     cluster.settle();
     assert_eq!(cluster.tokens(R0, "vm"), has(10, 0), "nobody has told it that they wait no more");
     cluster.acquire(R2, "vm", 15);
-    cluster.advance(SECOND);
+    cluster.advance(SECOND * 3);
     assert_eq!(cluster.tokens(R0, "vm").held, 10, "what r4 had is booked");
 }
 
