@@ -196,6 +196,11 @@ impl Quota {
         self.debt_every = (2 * self.debt_every).min(config.debt_ticks_max);
     }
 
+    /// The others were asked for it in vain, as they were in a redistribution without this site: they are asked again soon.
+    pub fn collect_soon(&mut self, rank: u32, config: &Config) {
+        self.debt_in = self.debt_in.min(config.debt_ticks + rank * STAGGER_TICKS);
+    }
+
     /// True if this site wants tokens for no operation: to take them out of circulation, or back from clients that hold them no more.
     pub fn collects(&self) -> bool {
         self.account.owed > 0 || self.account.returning > 0

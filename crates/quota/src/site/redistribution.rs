@@ -188,6 +188,13 @@ impl Site {
         }
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         let led = quota.protocol.is_idle() && std::mem::take(&mut quota.leads);
+        let met_another = match &ending {
+            Ending::Decided { list, .. } => list.entry(me).is_none(),
+            Ending::Dead(cause) => *cause == Cause::Busy,
+        };
+        if led && met_another {
+            quota.collect_soon(rank, &self.config);
+        }
         self.on_more_tokens(id, fx);
         // That another's redistribution came to nothing says nothing of tokens.
         if matches!(ending, Ending::Decided { .. }) || led {

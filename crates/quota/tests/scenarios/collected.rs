@@ -3,10 +3,10 @@
 use crate::support::client::has;
 use crate::support::messages::{is_decided, is_of_a_redistribution};
 use crate::support::{Cluster, R0, R1, R2, R3, R4};
-use rhumb_core::Span;
+use rhumb_core::{SiteId, Span};
 use rhumb_quota::name::Name;
 use rhumb_quota::refusal::Refusal;
-use rhumb_quota::spec::ProtocolKind::Any;
+use rhumb_quota::spec::ProtocolKind::{Any, Majority};
 
 /// How long each message takes, where that matters.
 const TRIP: Span = Span::from_millis(150);
@@ -54,4 +54,34 @@ fn who_was_in_a_list_of_all_does_not_ask_for_what_nobody_had() {
         assert_eq!(cluster.outcome(release), Err(Refusal::NotHeld { quota: Name::new("vm").expect("a name"), amount: 51 }));
         assert_eq!(cluster.under_way(is_of_a_redistribution), 0, "nobody but r4 leads a redistribution");
     }
+}
+
+#[test]
+fn who_asks_while_others_redistribute_without_it_asks_again_soon() {
+    let mut cluster = Cluster::new(3, "A site owes tokens. When it asks for them, the others are in a list without it.");
+    cluster.create_vm(30, Majority);
+    for site in [R0, R1, R2] {
+        cluster.acquire(site, "vm", 10);
+    }
+    cluster.set_limit(R0, 15);
+    cluster.advance(Span::from_secs(70));
+    for site in [R0, R2] {
+        cluster.release(site, "vm", 10);
+    }
+    cluster.hold(|envelope| is_of_a_redistribution(envelope) && (envelope.from == R1 || envelope.to == R1));
+    while cluster.under_way(is_of_a_redistribution) == 0 {
+        cluster.advance(Span::from_millis(50));
+    }
+    let acquire = cluster.acquire(R0, "vm", 6);
+    cluster.advance(Span::from_secs(1));
+    assert!(cluster.outcome(acquire).is_ok(), "r0 and r2 redistribute without r1");
+    assert_eq!(owed(&cluster, R1), 5);
+    cluster.let_go();
+    cluster.advance(Span::from_secs(2));
+    assert_eq!(owed(&cluster, R1), 3, "it has what the others do not keep for their next moments");
+}
+
+/// What `site` owes of the only quota.
+fn owed(cluster: &Cluster, site: SiteId) -> u64 {
+    cluster.site(site).accounts().map(|(_, account)| account.owed).sum()
 }
