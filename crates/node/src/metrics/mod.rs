@@ -1,6 +1,10 @@
 //! What a site counts and measures, in the text format of Prometheus.
 //!
 //! Every handle here is an atomic shared with the registry: counting costs no lock on the paths of messages and commits.
+//!
+//! Protocols name their events, such as `commit.aborted_stale` (all causes of aborts: `replicated-commit/src/gateway/conclusion.rs`, in
+//! `counted`). [`ActorMetrics::event`] makes series of them: `rhumb_aborts_total{cause="stale"}` of the events that begin with
+//! `commit.aborted_`, `rhumb_handoffs_total` of `commit.handed_over`, and `rhumb_events_total{event="…"}` of all others.
 
 pub mod resources;
 mod tables;
