@@ -96,7 +96,7 @@ pub struct Metrics {
     /// Connections of other sites that were closed for what they sent.
     pub refused: Counter,
     /// Connections that were closed before they had proved to be of a site of the cluster.
-    pub strangers: Counter,
+    pub unproven: Counter,
     /// Commits of clients of this process.
     pub commits: CommitMetrics,
     /// Likewise, of Catenae.
@@ -242,7 +242,7 @@ impl Metrics {
             sync: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1e-4, 2.0, 14))),
             batches: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 12))),
             refused: Counter::default(),
-            strangers: Counter::default(),
+            unproven: Counter::default(),
             commits: CommitMetrics::default(),
             epochs: EpochMetrics {
                 outcomes: outcomes(["committed", "conflict", "refused", "unknown"]),
@@ -276,7 +276,7 @@ impl Metrics {
         registry.register(
             "peer_connections_unproven",
             "Incoming connections closed before they had proved to be of a site of the cluster",
-            self.strangers.clone(),
+            self.unproven.clone(),
         );
         registry.register("mailbox_inputs", "Inputs waiting for the actor of a service", self.mailbox.clone());
         registry.register_with_unit("actor_step", "Time of a step and its effects", Unit::Seconds, self.step.clone());

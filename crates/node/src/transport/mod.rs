@@ -26,8 +26,8 @@ mod incoming;
 mod link;
 mod outgoing;
 mod pulse;
-mod strangers;
 mod throttle;
+mod unproven;
 
 use crate::clock::Clock;
 use crate::config::Setup;
@@ -53,7 +53,7 @@ use tokio::task::JoinSet;
 pub use faults::{Direction, Fault};
 pub use inbox::{Inbox, Inboxes, Room};
 pub use link::PEER_QUEUE_BYTES_MAX;
-pub use strangers::STRANGERS_MAX;
+pub use unproven::UNPROVEN_MAX;
 
 /// How often every peer is pinged.
 const PING_EVERY: Duration = Duration::from_secs(1);
