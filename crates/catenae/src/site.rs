@@ -189,7 +189,7 @@ impl Roles {
             self.reads.await_settled(cx.ended(), read, &self.log.epochs, cx);
         } else {
             cx.stay_awake();
-            self.coordinator.desk_mut(cx.own()).read_strictly(read);
+            self.coordinator.stream_mut(cx.own()).read_strictly(read);
         }
         Ok(())
     }
@@ -214,7 +214,7 @@ impl Roles {
         let ending = self.ending(cx);
         if let Some(asked) = self.forwarding.forward(asked, &self.log, ending, cx) {
             let stream = self.log.carrier(&asked.transaction, cx);
-            self.coordinator.desk_mut(stream).queue(asked);
+            self.coordinator.stream_mut(stream).queue(asked);
         }
     }
 
@@ -236,7 +236,7 @@ impl Roles {
             Note::Forward(forward) => {
                 let stream = forward.stream;
                 let asked = self.forwarding.on_forward(from, forward, &self.log, &self.coordinator, cx);
-                return asked.into_iter().for_each(|asked| self.coordinator.desk_mut(stream).queue(asked));
+                return asked.into_iter().for_each(|asked| self.coordinator.stream_mut(stream).queue(asked));
             }
         };
         self.vote(vote, cx);
@@ -244,7 +244,7 @@ impl Roles {
 
     /// Votes of this region stand in its first stream.
     fn vote(&mut self, votes: impl IntoIterator<Item = Order>, cx: &Shared) {
-        self.coordinator.desk_mut(StreamId::first(cx.me.region)).vote(votes);
+        self.coordinator.stream_mut(StreamId::first(cx.me.region)).vote(votes);
     }
 
     fn on_promise(&mut self, from: SiteId, promise: Promise, cx: &mut Context<'_>) {
@@ -293,7 +293,7 @@ impl Roles {
     fn serve(&mut self, cx: &mut Context<'_>) {
         for id in cx.streams() {
             if id.region() == cx.me.region {
-                self.coordinator.desk_mut(id).resume(self.log.streams.view(id).last_epoch());
+                self.coordinator.stream_mut(id).resume(self.log.streams.view(id).last_epoch());
             }
             self.on_stream(id, Event::Start, cx);
         }
@@ -324,7 +324,7 @@ impl Roles {
         work::add(1 + entry.batch.len());
         cx.fx.agree("entry", format_args!("{id}/{index}"), &entry);
         if id.region() == cx.me.region {
-            if !void && let Some(Confirmed { agreed, reads }) = self.coordinator.desk_mut(id).confirm(id, &entry, cx) {
+            if !void && let Some(Confirmed { agreed, reads }) = self.coordinator.stream_mut(id).confirm(id, &entry, cx) {
                 if id == cx.own() {
                     self.forwarding.has_spoken(entry.epoch);
                 }
@@ -371,7 +371,7 @@ impl Roles {
         wait_for_end_of_epoch(cx);
         cx.streams().for_each(|id| self.speak(id, cx));
         if cx.me.shard > 0 && !self.log.streams.speaks_for(cx.me.region) {
-            self.coordinator.desk_mut(StreamId::first(cx.me.region)).forget_votes();
+            self.coordinator.stream_mut(StreamId::first(cx.me.region)).forget_votes();
         }
         let votes = self.chains.on_end_of_epoch(&self.log, cx);
         self.vote(votes, cx);
@@ -400,10 +400,10 @@ impl Roles {
     fn take_back(&mut self, stream: StreamId, cx: &mut Context<'_>) {
         for asked in self.forwarding.take_back(stream, &self.log, cx) {
             let stream = self.log.carrier(&asked.transaction, cx);
-            self.coordinator.desk_mut(stream).queue_first(asked);
+            self.coordinator.stream_mut(stream).queue_first(asked);
         }
         if !self.log.streams.leads(stream) {
-            self.coordinator.desk_mut(stream).withdraw().for_each(|asked| self.direct(asked, cx));
+            self.coordinator.stream_mut(stream).withdraw().for_each(|asked| self.direct(asked, cx));
         }
     }
 

@@ -281,7 +281,7 @@ impl Stream {
     ///
     /// # Errors
     /// The ballot that is promised, if it is a higher one.
-    pub fn say_again(&mut self, ballot: Ballot, mut accepted: BTreeMap<u64, (Standing, Entry)>) -> Result<Vec<u64>, Ballot> {
+    pub fn repropose(&mut self, ballot: Ballot, mut accepted: BTreeMap<u64, (Standing, Entry)>) -> Result<Vec<u64>, Ballot> {
         merge(&mut accepted, self.accepted(0));
         let first = self.chosen + 1;
         self.accept(ballot, first, accepted.split_off(&first).into_values().map(|(_, entry)| entry))

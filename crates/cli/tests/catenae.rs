@@ -316,7 +316,7 @@ async fn a_region_is_lost_and_back_while_money_moves() {
     tokio::task::block_in_place(|| demo.chaos(&["restart", REGIONS[lost]]));
     let back = demo.connect_to(lost, "bank").await.expect("it is back");
     back.batch_execute("INSERT INTO transfer VALUES (-1, 0)").await.expect("and has its say");
-    // Numbers that its life before has not used.
+    // Numbers that its incarnation before has not used.
     running.push(spawn(back, lost + 50));
     more(&count).await;
     stop.store(true, Ordering::Relaxed);

@@ -30,7 +30,7 @@ async fn a_site_is_killed_the_others_go_on_and_it_returns() {
     let second = demo.connect(1).await;
     assert_eq!(words(&second, 1).await.as_deref(), Some("hello"));
 
-    // Killed by a stranger: the demo notices.
+    // Killed by another process: the demo notices.
     let pids = demo.pids();
     assert_eq!(pids.len(), 3);
     send(pids[2], Signal::KILL);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{configure, lives, secret, setup};
+use common::{configure, incarnations, secret, setup};
 use rhumb_catenae::Site as Catenae;
 use rhumb_catenae::administration::Administration;
 use rhumb_commit::one_shot::execution::{Output, Rejection};
@@ -24,7 +24,7 @@ async fn cluster() -> (Vec<Site>, Vec<Gateway>) {
     let started = configs.iter().zip(ports).map(|(config, port)| {
         let setup = setup(config);
         let actor = Catenae::new(setup.site, Arc::new(setup.topology.clone()), setup.catenae.clone());
-        let mut site = Site::new(setup, secret(config), lives(config), Clock::start(), Arc::new(Metrics::new())).expect("threads");
+        let mut site = Site::new(setup, secret(config), incarnations(config), Clock::start(), Arc::new(Metrics::new())).expect("threads");
         let store = Store::open(MemoryEngine::new()).expect("a store");
         let handle = site.host(Service::Catenae, store, actor).expect("threads");
         site.open(port);

@@ -1,4 +1,4 @@
-//! Sites over loopback TCP: delay, order, reconnects, faults, bounds, and strangers on the port.
+//! Sites over loopback TCP: delay, order, reconnects, faults, bounds, and unproven connections.
 
 mod common;
 
@@ -169,8 +169,8 @@ async fn services_share_the_links_and_each_hears_its_own() {
     let mut sites = Vec::new();
     for (config, port) in configs.iter().zip(ports) {
         let mut site = {
-            let (secret, lives) = (common::secret(config), common::lives(config));
-            Site::new(common::setup(config), secret, lives, Clock::start(), Arc::new(Metrics::new())).expect("threads")
+            let (secret, incarnations) = (common::secret(config), common::incarnations(config));
+            Site::new(common::setup(config), secret, incarnations, Clock::start(), Arc::new(Metrics::new())).expect("threads")
         };
         let store = || Store::open(MemoryEngine::new()).expect("a store");
         let handles = [Service::Commit, Service::Quotas].map(|service| site.host(service, store(), Toy::default()).expect("threads"));
@@ -252,7 +252,7 @@ async fn who_has_the_secret_and_does_not_fit_is_turned_away_and_nothing_else_suf
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_a_stranger_is_believed() {
+async fn nothing_of_an_unproven_connection_is_believed() {
     let (configs, ports) = configure(&["california", "virginia"], None).await;
     let sites: Vec<_> = configs.iter().zip(ports).map(|(config, port)| start(config, port, MemoryEngine::new())).collect();
     echo(&sites[1].handle(), CALIFORNIA, "connected").await;
@@ -339,16 +339,16 @@ async fn sites_with_different_secrets_never_meet_and_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn strangers_that_keep_connections_open_keep_no_site_out() {
+async fn unproven_connections_that_stay_open_keep_no_site_out() {
     let (configs, ports) = configure(&["california", "virginia"], None).await;
     let mut ports = ports.into_iter();
     let site = start(&configs[0], ports.next().expect("two"), MemoryEngine::new());
-    let mut strangers = Vec::new();
+    let mut unproven = Vec::new();
     for _ in 0..300 {
-        strangers.push(TcpStream::connect(configs[0].listen.peer).await.expect("it listens"));
+        unproven.push(TcpStream::connect(configs[0].listen.peer).await.expect("it listens"));
     }
     // The oldest made room for the newest.
-    assert_eq!(strangers[0].read(&mut [0; 1]).await.unwrap_or(0), 0);
+    assert_eq!(unproven[0].read(&mut [0; 1]).await.unwrap_or(0), 0);
     let peer = start(&configs[1], ports.next().expect("two"), MemoryEngine::new());
     assert_eq!(echo(&peer.handle(), CALIFORNIA, "let in").await, "let in");
     assert_eq!(echo(&site.handle(), VIRGINIA, "heard").await, "heard");
@@ -359,7 +359,7 @@ async fn a_peer_that_sends_garbage_after_its_hello_loses_that_connection_only() 
     let (configs, ports) = configure(&["california", "virginia"], None).await;
     let site = start(&configs[0], ports.into_iter().next().expect("two"), MemoryEngine::new());
     let cluster = common::setup(&configs[0]).fingerprint();
-    let incarnation = common::lives(&configs[1]).now();
+    let incarnation = common::incarnations(&configs[1]).now();
     let (address, secret) = (configs[0].listen.peer, common::secret(&configs[0]));
     // A message is looked at once the site's incarnation has begun, alone after a while.
     until("its incarnation begins", async || site.status().is_recovered()).await;

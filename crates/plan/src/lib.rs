@@ -13,6 +13,8 @@
 //! | 4.1 | commit here, or hand off | `evaluate.rs`: `choose`; carried out by `replicated-commit/src/gateway/handoff.rs` |
 //! | 4.1 | two-phase commit among leaders | `two_phase.rs` |
 //! | 6.1, Algorithms 4 and 5 | where leaders stand | `leaders.rs` |
+//! | beyond it | branch and bound, the default of `rhumb plan`: the optimum with a proof, or a gap | `exact/mod.rs`: `branch_and_bound` |
+//! | beyond it | the lower bounds that cut branches off | the table at the head of `exact/mod.rs` |
 
 pub mod capacity;
 mod columns;

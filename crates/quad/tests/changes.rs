@@ -1,5 +1,5 @@
 //! What makes a change of QuAD's configuration safe, asked from outside: which goals make sense, which sets of sites may decide, and what a
-//! site makes of an answer to a question of its earlier life. And what it keeps of a life: its configuration, and its timestamps.
+//! site makes of an answer to a question of its earlier incarnation. And what it keeps of an incarnation: its configuration, and its timestamps.
 
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::{Body, Input, Load, Loaded};
@@ -90,27 +90,27 @@ fn new_site(me: SiteId) -> Site {
 }
 
 /// A site, and what it has said since it started.
-struct Life {
+struct Incarnation {
     lone: Lone<Site>,
     notes: Vec<(SiteId, Note)>,
     promises: Vec<(SiteId, Promise)>,
 }
 
-impl Life {
+impl Incarnation {
     /// A member with an empty disk.
-    fn begin(me: SiteId) -> Life {
-        Life::over(me, empty_store())
+    fn begin(me: SiteId) -> Incarnation {
+        Incarnation::over(me, empty_store())
     }
 
     /// The same with that disk.
-    fn over(me: SiteId, disk: Store<MemoryEngine>) -> Life {
-        Life { lone: Lone::new(new_site(me), disk, NOW.time()), notes: Vec::new(), promises: Vec::new() }
+    fn over(me: SiteId, disk: Store<MemoryEngine>) -> Incarnation {
+        Incarnation { lone: Lone::new(new_site(me), disk, NOW.time()), notes: Vec::new(), promises: Vec::new() }
     }
 
     /// Its site starts again.
-    fn restart(mut self, site: Site) -> Life {
+    fn restart(mut self, site: Site) -> Incarnation {
         self.lone.restart(site);
-        Life { notes: Vec::new(), promises: Vec::new(), ..self }
+        Incarnation { notes: Vec::new(), promises: Vec::new(), ..self }
     }
 
     /// Steps, and carries out what follows until nothing does. Answers to clients are returned.
@@ -163,25 +163,25 @@ impl Life {
 }
 
 #[test]
-fn an_answer_to_a_question_of_an_earlier_life_is_no_answer() {
+fn an_answer_to_a_question_of_an_earlier_incarnation_is_no_answer() {
     let (me, mover, source) = (site(3), site(0), site(1));
     let reconcile = |round: u64| {
         let ballot = Ballot { number: round, leader: mover };
         Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
     };
     let all_told = |number: u64| Promise::Differences(Differences { number, entries: vec![], next: None, whole: false });
-    let mut life = Life::begin(me);
-    life.step(Input::Timer(Timer::Tick));
-    life.hear(mover, reconcile(1));
-    let early = life.question();
-    let mut life = life.restart(new_site(me));
-    life.step(Input::Timer(Timer::Tick));
-    life.hear(mover, reconcile(2));
-    life.is_told(source, all_told(early));
-    assert!(!life.is_reconciled(), "it was an answer to what the life before asked");
-    let number = life.question();
-    life.is_told(source, all_told(number));
-    assert!(life.is_reconciled());
+    let mut incarnation = Incarnation::begin(me);
+    incarnation.step(Input::Timer(Timer::Tick));
+    incarnation.hear(mover, reconcile(1));
+    let early = incarnation.question();
+    let mut incarnation = incarnation.restart(new_site(me));
+    incarnation.step(Input::Timer(Timer::Tick));
+    incarnation.hear(mover, reconcile(2));
+    incarnation.is_told(source, all_told(early));
+    assert!(!incarnation.is_reconciled(), "it was an answer to what the incarnation before asked");
+    let number = incarnation.question();
+    incarnation.is_told(source, all_told(number));
+    assert!(incarnation.is_reconciled());
 }
 
 #[test]
@@ -191,35 +191,35 @@ fn an_older_attempt_does_not_take_a_reconciliation_back() {
         let ballot = Ballot { number: round, leader: site(0) };
         Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) }
     };
-    let mut life = Life::begin(me);
-    life.hear(site(0), reconcile(2, source));
-    let number = life.question();
-    life.hear(site(0), reconcile(1, other));
-    assert_eq!(life.question(), number, "it came late");
-    life.is_told(source, Promise::Differences(Differences { number, entries: vec![], next: None, whole: false }));
-    assert!(life.is_reconciled());
-    life.promises.clear();
-    life.hear(site(0), reconcile(3, source));
-    assert!(life.is_reconciled(), "what a sealed source has told it need not tell again");
-    assert_eq!(life.question(), number);
+    let mut incarnation = Incarnation::begin(me);
+    incarnation.hear(site(0), reconcile(2, source));
+    let number = incarnation.question();
+    incarnation.hear(site(0), reconcile(1, other));
+    assert_eq!(incarnation.question(), number, "it came late");
+    incarnation.is_told(source, Promise::Differences(Differences { number, entries: vec![], next: None, whole: false }));
+    assert!(incarnation.is_reconciled());
+    incarnation.promises.clear();
+    incarnation.hear(site(0), reconcile(3, source));
+    assert!(incarnation.is_reconciled(), "what a sealed source has told it need not tell again");
+    assert_eq!(incarnation.question(), number);
 }
 
 #[test]
 fn who_is_behind_is_told_what_was_decided_but_not_for_each_of_its_messages() {
-    let mut life = Life::begin(site(3));
-    let told = |life: &Life, to: usize| {
-        life.notes.iter().filter(|(site_told, note)| *site_told == site(to) && matches!(note, Note::Decided { .. })).count()
+    let mut incarnation = Incarnation::begin(site(3));
+    let told = |incarnation: &Incarnation, to: usize| {
+        incarnation.notes.iter().filter(|(site_told, note)| *site_told == site(to) && matches!(note, Note::Decided { .. })).count()
     };
     for _ in 0..10 {
-        life.hear(site(1), Note::Behind);
-        life.hear(site(2), Note::Behind);
+        incarnation.hear(site(1), Note::Behind);
+        incarnation.hear(site(2), Note::Behind);
     }
-    assert_eq!((told(&life, 1), told(&life, 2)), (1, 1));
+    assert_eq!((told(&incarnation, 1), told(&incarnation, 2)), (1, 1));
     for _ in 0..10 {
-        life.step(Input::Timer(Timer::Tick));
+        incarnation.step(Input::Timer(Timer::Tick));
     }
-    life.hear(site(1), Note::Behind);
-    assert_eq!((told(&life, 1), told(&life, 2)), (2, 1), "it may not have come");
+    incarnation.hear(site(1), Note::Behind);
+    assert_eq!((told(&incarnation, 1), told(&incarnation, 2)), (2, 1), "it may not have come");
 }
 
 /// A commit that `source` tells a site of, which restarts before it hears what was decided; the row that it has then.
@@ -227,27 +227,28 @@ fn told_of_a_commit(names: impl Fn(Carried) -> Vec<Carried>) -> (Vec<Row>, Epoch
     let (me, mover, source) = (site(3), site(0), site(1));
     let carried = Carried { txn: TxnId { began: Timestamp::from_bits(1), gateway: mover }, at: Timestamp::from_bits(2) };
     let commit = CommitRecord { txn: carried.txn, at: carried.at, writes: vec![("k".into(), Some("v".into()))] };
-    let mut life = Life::begin(me);
+    let mut incarnation = Incarnation::begin(me);
     let ballot = Ballot { number: 1, leader: mover };
-    life.hear(mover, Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
-    let number = life.question();
-    life.is_told(source, Promise::Differences(Differences { number, entries: vec![], next: Some(Cursor::Commit(None)), whole: false }));
-    assert!(!life.is_reconciled(), "there is more");
-    let Some((_, Note::Pull(Pull { number, after: Cursor::Commit(None), .. }))) = life.notes.last().cloned() else {
+    incarnation.hear(mover, Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
+    let number = incarnation.question();
+    incarnation
+        .is_told(source, Promise::Differences(Differences { number, entries: vec![], next: Some(Cursor::Commit(None)), whole: false }));
+    assert!(!incarnation.is_reconciled(), "there is more");
+    let Some((_, Note::Pull(Pull { number, after: Cursor::Commit(None), .. }))) = incarnation.notes.last().cloned() else {
         panic!("it asks for that")
     };
-    life.is_told(source, Promise::Commits { number, commits: vec![commit], next: None });
-    assert!(life.is_reconciled());
-    assert_eq!(life.rows(), [], "nobody is shown what may not count");
-    let mut life = life.restart(new_site(me));
+    incarnation.is_told(source, Promise::Commits { number, commits: vec![commit], next: None });
+    assert!(incarnation.is_reconciled());
+    assert_eq!(incarnation.rows(), [], "nobody is shown what may not count");
+    let mut incarnation = incarnation.restart(new_site(me));
     let first = configuration(3, 4);
     let bases = BTreeMap::from([0, 1, 2, 3].map(|n| (site(n), Epoch(2))));
     let next = Configuration { epoch: Epoch(2), bases, carried: names(carried), ..first };
-    life.hear(mover, Note::Decided { configuration: Box::new(next) });
+    incarnation.hear(mover, Note::Decided { configuration: Box::new(next) });
     let aside = Load::Records { space: records::ASIDE, from: Vec::new().into(), limit: 9, bytes: usize::MAX };
-    let Ok(Loaded::Records { records, .. }) = life.lone.disk.load(&aside) else { panic!("records were asked for") };
+    let Ok(Loaded::Records { records, .. }) = incarnation.lone.disk.load(&aside) else { panic!("records were asked for") };
     assert!(records.is_empty(), "nothing is kept aside for the next change");
-    (life.rows(), life.lone.site.holds())
+    (incarnation.rows(), incarnation.lone.site.holds())
 }
 
 #[test]
@@ -260,15 +261,15 @@ fn a_commit_put_aside_counts_if_the_configuration_names_it() {
 
 #[test]
 fn who_has_not_adopted_an_epoch_tells_those_within_it_nothing() {
-    let mut life = Life::begin(site(3));
+    let mut incarnation = Incarnation::begin(site(3));
     let goal = Goal::of(configuration(3, 4).quorums, "a test's");
-    life.hear(site(0), Note::Seal { ballot: Ballot { number: 1, leader: site(0) }, goal });
+    incarnation.hear(site(0), Note::Seal { ballot: Ballot { number: 1, leader: site(0) }, goal });
     let pull = Note::Pull(Pull { number: 1, since: Epoch(1), before: Epoch(2), after: Cursor::Start });
-    let is_told = |life: &Life| life.promises.iter().any(|(_, promise)| matches!(promise, Promise::Differences(_)));
-    life.step(Input::Message { from: site(1), body: Body::Note(Stamped { epoch: Epoch(2), said: pull.clone() }) });
-    assert!(!is_told(&life), "what was carried into the next epoch is not here yet");
-    life.hear(site(1), pull);
-    assert!(is_told(&life));
+    let is_told = |incarnation: &Incarnation| incarnation.promises.iter().any(|(_, promise)| matches!(promise, Promise::Differences(_)));
+    incarnation.step(Input::Message { from: site(1), body: Body::Note(Stamped { epoch: Epoch(2), said: pull.clone() }) });
+    assert!(!is_told(&incarnation), "what was carried into the next epoch is not here yet");
+    incarnation.hear(site(1), pull);
+    assert!(is_told(&incarnation));
 }
 
 /// A row written in the first epoch.
@@ -277,13 +278,13 @@ fn difference(key: &str, version: u64) -> Difference {
 }
 
 /// A site that was told of two rows of which it has none, and asks for them; the number of its question.
-fn asks_for_two_rows(life: &mut Life, source: SiteId) -> u64 {
+fn asks_for_two_rows(incarnation: &mut Incarnation, source: SiteId) -> u64 {
     let ballot = Ballot { number: 1, leader: site(0) };
-    life.hear(site(0), Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
-    let number = life.question();
+    incarnation.hear(site(0), Note::Reconcile { ballot, anchor: source, sources: BTreeSet::from([source]) });
+    let number = incarnation.question();
     let entries = ["j", "k"].map(|key| difference(key, 5)).to_vec();
-    life.is_told(source, Promise::Differences(Differences { number, entries, next: None, whole: false }));
-    let Some((_, Note::Fetch { number, keys })) = life.notes.last() else { panic!("it asks for the rows") };
+    incarnation.is_told(source, Promise::Differences(Differences { number, entries, next: None, whole: false }));
+    let Some((_, Note::Fetch { number, keys })) = incarnation.notes.last() else { panic!("it asks for the rows") };
     assert_eq!(keys[..], ["j".into(), "k".into()]);
     *number
 }
@@ -295,55 +296,55 @@ fn copy(key: &str, version: u64) -> Row {
 #[test]
 fn a_copy_older_than_what_was_listed_is_none() {
     let source = site(1);
-    let mut life = Life::begin(site(3));
-    let number = asks_for_two_rows(&mut life, source);
-    life.is_told(source, Promise::Copies { number, rows: vec![copy("j", 6), copy("k", 4), copy("l", 9)] });
-    assert_eq!(life.rows(), [copy("j", 6)], "the one that is newer than listed, and none that was not asked for");
-    let Some((_, Note::Fetch { number, keys })) = life.notes.last().cloned() else { panic!("it asks for the rest") };
+    let mut incarnation = Incarnation::begin(site(3));
+    let number = asks_for_two_rows(&mut incarnation, source);
+    incarnation.is_told(source, Promise::Copies { number, rows: vec![copy("j", 6), copy("k", 4), copy("l", 9)] });
+    assert_eq!(incarnation.rows(), [copy("j", 6)], "the one that is newer than listed, and none that was not asked for");
+    let Some((_, Note::Fetch { number, keys })) = incarnation.notes.last().cloned() else { panic!("it asks for the rest") };
     assert_eq!(keys[..], ["k".into()]);
-    let asked = life.notes.len();
-    life.is_told(source, Promise::Copies { number, rows: vec![copy("k", 4)] });
-    assert!(!life.is_reconciled(), "the source has lost what it has listed");
-    assert_eq!(life.notes.len(), asked, "it asks again at a tick, and not for as long as the source answers");
-    life.is_told(source, Promise::Copies { number, rows: vec![copy("k", 5)] });
-    assert!(life.is_reconciled());
-    assert_eq!(life.rows(), [copy("j", 6), copy("k", 5)]);
+    let asked = incarnation.notes.len();
+    incarnation.is_told(source, Promise::Copies { number, rows: vec![copy("k", 4)] });
+    assert!(!incarnation.is_reconciled(), "the source has lost what it has listed");
+    assert_eq!(incarnation.notes.len(), asked, "it asks again at a tick, and not for as long as the source answers");
+    incarnation.is_told(source, Promise::Copies { number, rows: vec![copy("k", 5)] });
+    assert!(incarnation.is_reconciled());
+    assert_eq!(incarnation.rows(), [copy("j", 6), copy("k", 5)]);
 }
 
 /// What a site's clock shows in these tests.
 const NOW: Timestamp = Timestamp::from_time(Time::from_micros(1_000_000));
 
 /// A gateway whose clock is a minute ahead commits something at the site.
-fn hears_of_a_timestamp_ahead(life: &mut Life) -> Timestamp {
+fn hears_of_a_timestamp_ahead(incarnation: &mut Incarnation) -> Timestamp {
     let at = NOW.plus(Span::from_secs(60));
     let txn = TxnId { began: Timestamp::from_bits(7), gateway: site(1) };
-    life.is_told(site(1), Promise::Commit { txn, at, participants: BTreeSet::from([site(1)]) });
+    incarnation.is_told(site(1), Promise::Commit { txn, at, participants: BTreeSet::from([site(1)]) });
     at
 }
 
 #[test]
 fn a_timestamp_ahead_stops_nobody_until_a_tick() {
-    let mut life = Life::begin(site(0));
-    let ahead = hears_of_a_timestamp_ahead(&mut life);
-    let began = life.begins();
+    let mut incarnation = Incarnation::begin(site(0));
+    let ahead = hears_of_a_timestamp_ahead(&mut incarnation);
+    let began = incarnation.begins();
     assert!(began.began > ahead);
-    let mut life = life.restart(new_site(site(0)));
-    let again = life.begins();
-    assert!(again.began > began.began, "no life issues what one before it did");
+    let mut incarnation = incarnation.restart(new_site(site(0)));
+    let again = incarnation.begins();
+    assert!(again.began > began.began, "no incarnation issues what one before it did");
 
-    let mut life = Life::begin(site(0));
-    hears_of_a_timestamp_ahead(&mut life);
-    life.hear(site(1), Note::Read { txn: began, number: 1, query: Query::Keys(vec!["k".into()]) });
-    let Some((_, Note::Rows(Rows { session, .. }))) = life.notes.last() else { panic!("{:?}", life.notes) };
+    let mut incarnation = Incarnation::begin(site(0));
+    hears_of_a_timestamp_ahead(&mut incarnation);
+    incarnation.hear(site(1), Note::Read { txn: began, number: 1, query: Query::Keys(vec!["k".into()]) });
+    let Some((_, Note::Rows(Rows { session, .. }))) = incarnation.notes.last() else { panic!("{:?}", incarnation.notes) };
     assert!(*session > ahead);
 }
 
 #[test]
 fn a_site_that_starts_again_and_again_does_not_run_ahead_of_the_time() {
-    let mut life = Life::begin(site(0));
+    let mut incarnation = Incarnation::begin(site(0));
     let restart_and_begin = |_| {
-        life.lone.restart(new_site(site(0)));
-        life.begins()
+        incarnation.lone.restart(new_site(site(0)));
+        incarnation.begins()
     };
     let names: Vec<TxnId> = (0..20).map(restart_and_begin).collect();
     assert!(names.is_sorted() && names[0] < names[19]);
@@ -352,11 +353,11 @@ fn a_site_that_starts_again_and_again_does_not_run_ahead_of_the_time() {
 
 #[test]
 fn no_setting_changes_the_first_configuration_of_a_site_that_has_begun() {
-    let life = Life::begin(site(3));
-    let (first, holds) = (life.lone.site.configuration().clone(), life.lone.site.holds());
-    let life = life.restart(Site::new(site(3), configuration(1, 3).quorums, Config::default()));
-    assert_eq!(*life.lone.site.configuration(), first);
-    assert_eq!(life.lone.site.holds(), holds, "it is a member, and has been from the beginning");
+    let incarnation = Incarnation::begin(site(3));
+    let (first, holds) = (incarnation.lone.site.configuration().clone(), incarnation.lone.site.holds());
+    let incarnation = incarnation.restart(Site::new(site(3), configuration(1, 3).quorums, Config::default()));
+    assert_eq!(*incarnation.lone.site.configuration(), first);
+    assert_eq!(incarnation.lone.site.holds(), holds, "it is a member, and has been from the beginning");
 }
 
 /// Rows of this size, which were written in the first epoch.
@@ -371,22 +372,24 @@ fn with_rows(keys: &[Key], value_bytes: usize) -> Store<MemoryEngine> {
 }
 
 /// A source, sealed.
-fn sealed(disk: Store<MemoryEngine>) -> Life {
-    let mut life = Life::over(site(3), disk);
+fn sealed(disk: Store<MemoryEngine>) -> Incarnation {
+    let mut incarnation = Incarnation::over(site(3), disk);
     let goal = Goal::of(configuration(3, 4).quorums, "a test's");
-    life.hear(site(0), Note::Seal { ballot: Ballot { number: 1, leader: site(0) }, goal });
-    life.lone.loads.clear();
-    life
+    incarnation.hear(site(0), Note::Seal { ballot: Ballot { number: 1, leader: site(0) }, goal });
+    incarnation.lone.loads.clear();
+    incarnation
 }
 
 #[test]
 fn pages_of_differences_end_where_their_bytes_do_and_no_value_is_loaded_for_them() {
     let keys: Vec<Key> = (0..400).map(|n| Key::new([format!("{n:03}").as_bytes(), &[7; 16 << 10]].concat())).collect();
-    let mut life = sealed(with_rows(&keys, 1_000));
+    let mut incarnation = sealed(with_rows(&keys, 1_000));
     let (mut after, mut told) = (Cursor::Start, Vec::new());
     for number in 1.. {
-        life.hear(site(1), Note::Pull(Pull { number, since: Epoch(1), before: Epoch(2), after }));
-        let Some((_, Promise::Differences(Differences { entries, next, .. }))) = life.promises.pop() else { panic!("{:?}", life.promises) };
+        incarnation.hear(site(1), Note::Pull(Pull { number, since: Epoch(1), before: Epoch(2), after }));
+        let Some((_, Promise::Differences(Differences { entries, next, .. }))) = incarnation.promises.pop() else {
+            panic!("{:?}", incarnation.promises)
+        };
         let bytes: usize = entries.iter().map(|entry| entry.key.0.len()).sum();
         assert!(bytes <= 5 << 20, "{bytes} bytes in a page");
         told.extend(entries.into_iter().map(|entry| entry.key));
@@ -396,34 +399,37 @@ fn pages_of_differences_end_where_their_bytes_do_and_no_value_is_loaded_for_them
         }
     }
     assert_eq!(told, keys);
-    assert!(!life.lone.loads.iter().any(|load| matches!(load, Load::Get { .. } | Load::Scan { .. })));
+    assert!(!incarnation.lone.loads.iter().any(|load| matches!(load, Load::Get { .. } | Load::Scan { .. })));
 }
 
 #[test]
 fn who_compares_what_it_was_told_loads_no_value() {
-    let mut life = Life::over(site(3), with_rows(&["j".into()], 1_000));
-    life.lone.loads.clear();
+    let mut incarnation = Incarnation::over(site(3), with_rows(&["j".into()], 1_000));
+    incarnation.lone.loads.clear();
     let ballot = Ballot { number: 1, leader: site(0) };
-    life.hear(site(0), Note::Reconcile { ballot, anchor: site(1), sources: BTreeSet::from([site(1)]) });
+    incarnation.hear(site(0), Note::Reconcile { ballot, anchor: site(1), sources: BTreeSet::from([site(1)]) });
     let entries = vec![difference("j", 6)];
-    let number = life.question();
-    life.is_told(site(1), Promise::Differences(Differences { number, entries, next: None, whole: false }));
-    assert!(matches!(life.notes.last(), Some((_, Note::Fetch { .. }))), "it has an older one");
-    assert!(life.lone.loads.iter().all(|load| matches!(load, Load::Stamps { .. })), "{:?}", life.lone.loads);
+    let number = incarnation.question();
+    incarnation.is_told(site(1), Promise::Differences(Differences { number, entries, next: None, whole: false }));
+    assert!(matches!(incarnation.notes.last(), Some((_, Note::Fetch { .. }))), "it has an older one");
+    assert!(incarnation.lone.loads.iter().all(|load| matches!(load, Load::Stamps { .. })), "{:?}", incarnation.lone.loads);
 }
 
 #[test]
 fn copies_and_rows_end_where_their_bytes_do() {
     let keys: Vec<Key> = ["j", "k", "l"].map(Key::from).to_vec();
-    let mut life = sealed(with_rows(&keys, 3 << 20));
-    life.hear(site(1), Note::Fetch { number: 1, keys: keys.clone() });
-    let Some((_, Promise::Copies { rows, .. })) = life.promises.last() else { panic!("it answers") };
+    let mut incarnation = sealed(with_rows(&keys, 3 << 20));
+    incarnation.hear(site(1), Note::Fetch { number: 1, keys: keys.clone() });
+    let Some((_, Promise::Copies { rows, .. })) = incarnation.promises.last() else { panic!("it answers") };
     assert_eq!(rows.len(), 1, "two have more than four megabytes");
     let txn = TxnId { began: Timestamp::from_bits(9), gateway: site(1) };
-    let mut life = Life::over(site(0), with_rows(&keys, 3 << 20));
-    life.lone.loads.clear();
-    life.hear(site(1), Note::Read { txn, number: 1, query: Query::Keys(keys) });
-    let Some((_, Note::Rows(Rows { rows, more: true, .. }))) = life.notes.last() else { panic!("it answers in parts") };
+    let mut incarnation = Incarnation::over(site(0), with_rows(&keys, 3 << 20));
+    incarnation.lone.loads.clear();
+    incarnation.hear(site(1), Note::Read { txn, number: 1, query: Query::Keys(keys) });
+    let Some((_, Note::Rows(Rows { rows, more: true, .. }))) = incarnation.notes.last() else { panic!("it answers in parts") };
     assert_eq!(rows.len(), 1);
-    assert!(life.lone.loads.iter().all(|load| matches!(load, Load::Get { bytes, .. } if *bytes < 5 << 20)), "no more is read than told");
+    assert!(
+        incarnation.lone.loads.iter().all(|load| matches!(load, Load::Get { bytes, .. } if *bytes < 5 << 20)),
+        "no more is read than told"
+    );
 }

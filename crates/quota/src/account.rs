@@ -44,7 +44,7 @@ pub struct Account {
     /// as some are held here.
     pub returning: u64,
     /// Tokens held here that clients may have released at a lost site: it may know another outcome of a redistribution. Until that is booked.
-    pub doubted: u64,
+    pub in_doubt: u64,
 }
 
 impl Account {

@@ -24,9 +24,9 @@ pub struct Config {
     /// A site looks ahead once it has less than this part of its last grant left, in per cent (Samya, 5.2: 20).
     pub low_percent: u64,
     /// A site wants what it expects to need within this span, and with the offer policy `spare` keeps as much. Longer than the
-    /// longest drought, so that what a redistribution brings lasts until the next.
+    /// longest shortage, so that what a redistribution brings lasts until the next.
     pub keep_for: Span,
-    /// The first drought lasts so many ticks: after a list that offered too little, what a site cannot serve itself is refused
+    /// The first shortage lasts so many ticks: after a list that offered too little, what a site cannot serve itself is refused
     /// at once. Each one after it lasts twice as long, until a list has offered enough.
     pub dry_ticks: u32,
     /// But so many at the most: what a refusal says of all sites is never older.

@@ -9,7 +9,7 @@
 //! | 3.2, 4.1.2, (2) and (3) | acquire, release | `account.rs`: `acquire`, `release` |
 //! | 4.1.2, steps 4 and 5 | few left: look ahead | `site/quota.rs`: `look_ahead` |
 //! | 4.2, (4) and (5) | what is wanted | `site/quota.rs`: `wanted` |
-//! | 4.2 | redistribution, reactive and proactive | `site/redistribution.rs`: `stir`, `look_ahead` |
+//! | 4.2 | redistribution, reactive and proactive | `site/redistribution.rs`: `maybe_redistribute`, `look_ahead` |
 //! | 4.3 | requests queue meanwhile | `site/quota.rs`: `offer`, under the policy `all` |
 //! | 4.3.1 | Algorithm 1 | `avantan/majority/mod.rs`: `on_election`, `on_accept`, `count_accepted` |
 //! | 4.3.1 | failure recovery | `avantan/majority/mod.rs`: `tick` |

@@ -59,7 +59,7 @@
 //! the last counts so.
 //!
 //! *What may be freed.* All that may count as held too much. That is what is booked; and what members of a list of `any` hold by its outcome, and
-//! would not by the other, which S may know: then their clients may have released at S. They keep that in mind ([`doubted`](crate::account::Account))
+//! would not by the other, which S may know: then their clients may have released at S. They keep that in mind ([`in_doubt`](crate::account::Account))
 //! until it is booked. When the heir is lost it is unknown where the tokens are that it had taken over and that were not freed: as many as the
 //! others hold may be among these.
 //!
@@ -120,7 +120,7 @@ pub struct Counted {
     /// Tokens that count as held at the others,
     pub held: u64,
     /// and those of them that clients may have released at a lost site.
-    pub doubted: u64,
+    pub in_doubt: u64,
 }
 
 /// What an heir takes over of a quota.
@@ -166,7 +166,7 @@ impl Settled {
             self.booked = (self.booked - self.freed).min(counted.held);
             self.freed = 0;
         }
-        self.booked += held + counted.doubted;
+        self.booked += held + counted.in_doubt;
         self.losses = losses;
         self.booking = Some(Booking { held, owed, issued: parts });
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn what_clients_may_have_released_at_a_lost_site_may_be_freed() {
         let mut settled = Settled::default();
-        settled.book(1, 0, Counted { held: 9, doubted: 3, ..beyond(0) }, 10, 10);
+        settled.book(1, 0, Counted { held: 9, in_doubt: 3, ..beyond(0) }, 10, 10);
         assert_eq!((settled.booked, settled.booking.map(|booking| booking.held)), (13, Some(10)));
     }
 

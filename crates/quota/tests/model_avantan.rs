@@ -14,7 +14,7 @@ const TOKENS: [Tokens; 3] = [
     Tokens { left: 4, held: 0, keeps: 1, wants: 0, owes: 0 },
 ];
 /// Nothing but what the messages in the network bring about.
-const QUIET: Budget = Budget { starts: [0; 3], nudges: 0, timeouts: [0; 3], crashes: [0; 3], uses: 0 };
+const QUIET: Budget = Budget { starts: [0; 3], resends: 0, timeouts: [0; 3], crashes: [0; 3], uses: 0 };
 const FIRST_LEADS: Budget = Budget { starts: [1, 0, 0], ..QUIET };
 const TWO_LEAD: Budget = Budget { starts: [1, 1, 0], ..QUIET };
 
@@ -31,12 +31,12 @@ fn majority_with_two_leaders_is_safe() {
 
 #[test]
 fn majority_with_a_slot_taken_over_is_safe() {
-    check(Avantan::new(Majority, TOKENS, Budget { nudges: 1, timeouts: [0, 1, 0], uses: 1, ..FIRST_LEADS }));
+    check(Avantan::new(Majority, TOKENS, Budget { resends: 1, timeouts: [0, 1, 0], uses: 1, ..FIRST_LEADS }));
 }
 
 #[test]
 fn majority_with_an_eager_leader_and_a_cohort_that_asks_is_safe() {
-    check(Avantan::new(Majority, TOKENS, Budget { nudges: 1, timeouts: [1, 0, 0], uses: 1, ..FIRST_LEADS }));
+    check(Avantan::new(Majority, TOKENS, Budget { resends: 1, timeouts: [1, 0, 0], uses: 1, ..FIRST_LEADS }));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn majority_with_a_cohort_that_crashes_is_safe() {
 
 #[test]
 fn any_with_two_leaders_that_lose_patience_is_safe() {
-    check(Avantan::new(Any, TOKENS, Budget { nudges: 1, timeouts: [1, 1, 0], ..TWO_LEAD }));
+    check(Avantan::new(Any, TOKENS, Budget { resends: 1, timeouts: [1, 1, 0], ..TWO_LEAD }));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn any_with_a_leader_that_crashes_is_safe() {
 #[test]
 #[ignore = "15 million states, two minutes: `make soak` runs it"]
 fn any_with_tokens_in_use_meanwhile_is_safe() {
-    check(Avantan::new(Any, TOKENS, Budget { nudges: 1, timeouts: [1, 1, 0], uses: 1, ..TWO_LEAD }));
+    check(Avantan::new(Any, TOKENS, Budget { resends: 1, timeouts: [1, 1, 0], uses: 1, ..TWO_LEAD }));
     check(Avantan::new(Any, TOKENS, Budget { timeouts: [0, 1, 0], crashes: [0, 1, 0], uses: 1, ..TWO_LEAD }));
 }
 
@@ -97,10 +97,10 @@ mod planted {
 
     #[test]
     fn an_offer_taken_back_on_silence_is_refuted() {
-        let budget = Budget { nudges: 1, ..FIRST_LEADS };
+        let budget = Budget { resends: 1, ..FIRST_LEADS };
         for property in [MEMBERSHIP, ASSERTIONS] {
             let steps = counterexample(Planted::UnfreezeOnTimeout, Majority, TOKENS, budget, property);
-            assert!(steps.contains("Nudge"), "without patience lost all is well: {steps}");
+            assert!(steps.contains("Resend"), "without patience lost all is well: {steps}");
         }
     }
 
@@ -114,16 +114,16 @@ mod planted {
 
     #[test]
     fn a_leader_that_aborts_with_its_list_out_is_refuted() {
-        let budget = Budget { nudges: 1, timeouts: [0, 1, 0], ..FIRST_LEADS };
+        let budget = Budget { resends: 1, timeouts: [0, 1, 0], ..FIRST_LEADS };
         let steps = counterexample(Planted::AbortAfterAccept, Any, TOKENS, budget, MEMBERSHIP);
-        assert!(steps.contains("Nudge at r0.0"), "without patience lost all is well: {steps}");
+        assert!(steps.contains("Resend at r0.0"), "without patience lost all is well: {steps}");
     }
 
     #[test]
     fn tokens_of_refused_sites_counted_again_are_refuted() {
         let mut tokens = TOKENS;
         tokens[0].wants = 8;
-        let budget = Budget { nudges: 1, ..FIRST_LEADS };
+        let budget = Budget { resends: 1, ..FIRST_LEADS };
         for kind in [Majority, Any] {
             counterexample(Planted::AsPrinted, kind, tokens, budget, CONSERVATION);
         }

@@ -139,7 +139,7 @@ fn each_operation_of_a_request_stands_for_itself() {
 }
 
 #[test]
-fn an_id_is_answered_again_in_the_next_life_and_serves_no_other_operation() {
+fn an_id_is_answered_again_in_the_next_incarnation_and_serves_no_other_operation() {
     let mut alone = Alone::with_limit(10);
     let operation = Operation { id: key("a"), ..acquire(4) };
     assert_eq!(alone.run(operation.clone()), Some(Ok(Done { left: 6 })));

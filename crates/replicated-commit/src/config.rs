@@ -83,7 +83,7 @@ pub const ATTEMPTS_MAX: u32 = 6;
 pub const ENDED_MAX: usize = 50_000;
 /// Rounds in which a gateway asks again for locks that were denied.
 pub const LOCK_ROUNDS_MAX: u32 = 6;
-/// The wait before the second such round; it doubles from round to round.
+/// Half of the wait before the first such round; it doubles from round to round.
 pub const LOCK_BACKOFF: Span = Span::from_millis(5);
 /// Rows that one transaction may read under validation, and rows that it may write.
 pub const TXN_ROWS_MAX: usize = 100_000;

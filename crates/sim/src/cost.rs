@@ -32,8 +32,8 @@ impl<A: Actor> World<A> {
     pub(crate) fn begin_step(&mut self, site: SiteId, input: &Input<A>) {
         self.trace.line(self.now, format_args!("{site} {}", InputName(input)));
         self.stepped = Some(site);
-        if let Some(life) = &mut self.site_mut(site).life {
-            life.step_cost = Span::ZERO;
+        if let Some(process) = &mut self.site_mut(site).process {
+            process.step_cost = Span::ZERO;
         }
     }
 
@@ -62,16 +62,16 @@ impl<A: Actor> World<A> {
         let now = self.now;
         let state = self.site_mut(site);
         let span = state.work(span);
-        if let Some(life) = &mut state.life {
-            life.busy_until = now.max(life.busy_until) + span;
-            life.step_cost = life.step_cost + span;
+        if let Some(process) = &mut state.process {
+            process.busy_until = now.max(process.busy_until) + span;
+            process.step_cost = process.step_cost + span;
         }
     }
 
     /// The step at `site` has been carried out: fails the run if it took too long.
     pub(crate) fn end_step(&mut self, site: SiteId) {
         let Some(step_max) = self.config.costs.step_max else { return };
-        let cost = self.site(site).life.as_ref().map_or(Span::ZERO, |life| life.step_cost);
+        let cost = self.site(site).process.as_ref().map_or(Span::ZERO, |process| process.step_cost);
         if cost > step_max {
             // The trace of the run shows which one: to name each step would cost a run more than to work out what it costs.
             let what = format!("one step keeps {site} busy for {cost}, and may for {step_max}");

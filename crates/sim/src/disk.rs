@@ -13,7 +13,7 @@ use rhumb_core::actor::{Actor, Gated, Token};
 use rhumb_core::{Span, Time};
 use std::collections::VecDeque;
 
-/// One site's queue to its disk, over one life.
+/// One site's queue to its disk, over one incarnation.
 pub(crate) struct Disk<A: Actor> {
     waiting: VecDeque<(u64, Waiting<A>)>,
     /// Writes are numbered from 1 on; these are the last one written, covered by the sync under way, and durable.

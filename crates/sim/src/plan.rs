@@ -100,7 +100,7 @@ impl FaultRates {
     }
 
     /// Sites that crash all the time and are back at once, over links that lose, double and hold back a great part of all
-    /// messages: what one life said arrives in the next.
+    /// messages: what one incarnation said arrives in the next.
     pub fn flaky() -> FaultRates {
         FaultRates {
             crashes: 60.0,
@@ -165,7 +165,7 @@ impl FaultPlan {
         let mut draw =
             Draw { rates: *rates, sites: topology.sites().collect(), regions: topology.regions().collect(), span, rng: rng.fork() };
         let clocks = draw.clocks();
-        let mut faults = draw.weather();
+        let mut faults = draw.background_faults();
         let kinds: [(f64, Kind); 13] = [
             (rates.crashes, Draw::crash),
             (rates.crashes_mid_step, Draw::crash_mid_step),
@@ -271,7 +271,7 @@ impl Draw {
     }
 
     /// What all links do at all times: each kind at a level of its own, up to the worst.
-    fn weather(&mut self) -> Vec<(Time, Fault)> {
+    fn background_faults(&mut self) -> Vec<(Time, Fault)> {
         let worst = self.rates.links;
         if worst == LinkFaults::default() {
             return Vec::new();

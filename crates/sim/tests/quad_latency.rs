@@ -26,7 +26,7 @@ fn quorums() -> Quorums {
 /// A world that has run for a while, so that all have heard of all; nothing but the wide area takes time.
 fn world() -> World<Site> {
     let config = Config { local: LocalDelays::NONE, ..Config::of_paper(4, 1) };
-    let mut world = World::new(config, 1, |site, _life| Site::new(site, quorums(), Protocol::default()));
+    let mut world = World::new(config, 1, |site, _incarnation| Site::new(site, quorums(), Protocol::default()));
     world.run_until(Time::from_micros(2_000_000)).expect("nothing goes wrong");
     world
 }

@@ -202,14 +202,14 @@ sql_states! {
     /// Rows that others had locked for longer than the client waits.
     /// Way out: run the transaction again, or raise `lock_timeout`.
     LockNotAvailable = "55P03",
-    /// The client asked for the statement to be given up.
+    /// The client cancelled the statement or gave its `COPY` up, or the statement took longer than `statement_timeout`.
     /// Way out: run it again if it is still wanted, or raise `statement_timeout`.
     QueryCanceled = "57014",
     /// The site stops.
     /// Way out: connect to another site, or to this one once it runs again.
     AdminShutdown = "57P01",
-    /// Too few regions can be reached.
-    /// Way out: try again later, or in another region.
+    /// Too few regions or sites answer in time; a lock of QuAD or tokens of a quota cannot be had in time; or the site cannot serve: it is starting, stopping or overloaded, its clock is wrong, it takes no part, or it was declared lost.
+    /// Way out: try again later, or at another site.
     CannotConnectNow = "57P03",
     /// Stored bytes that cannot be read.
     /// Way out: try in another region, and report it with the message.

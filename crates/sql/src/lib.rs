@@ -6,7 +6,7 @@
 //!                      ├────→ planner → executor → storage, catalog → a transaction of the gateway
 //!                      └────→ quota → the quotas of the cluster
 //! ```
-//! All folders, and which may use which, are in `docs/decisions/0031-rooms-of-sql.md`.
+//! All folders, and which may use which, are in `docs/decisions/0031-modules-of-sql.md`.
 
 pub mod catalog;
 mod context;

@@ -88,7 +88,7 @@ impl<A: Protocol> Cluster<A> {
         let world = &self.lane.world;
         for site in world.topology().sites() {
             self.clocks.set(site, world.clock(site));
-            self.sites.set_life(site, world.is_up(site).then(|| world.lives(site)));
+            self.sites.set_incarnation(site, world.is_up(site).then(|| world.incarnation(site)));
         }
         self.time.advance(to);
         self.executor.run();
@@ -96,7 +96,7 @@ impl<A: Protocol> Cluster<A> {
     }
 }
 
-/// The process of a site, life after life.
+/// The process of a site, incarnation after incarnation.
 struct Process<A: Actor> {
     site: SiteId,
     sites: Sites,
@@ -110,11 +110,11 @@ struct Process<A: Actor> {
 impl<A: Protocol> Process<A> {
     async fn run(self) {
         loop {
-            let life = self.sites.started(self.site).await;
-            let own = A::gateway(self.reach(&self.own, life));
+            let incarnation = self.sites.started(self.site).await;
+            let own = A::gateway(self.reach(&self.own, incarnation));
             let names = match &self.names {
                 None => Arc::clone(&own),
-                // Sites of that world never crash: theirs is one life.
+                // Sites of that world never crash: theirs is one incarnation.
                 Some(names) => replicated_commit::Site::gateway(self.reach(names, 1)),
             };
             let gateways = A::gateways(own, names);
@@ -122,14 +122,14 @@ impl<A: Protocol> Process<A> {
             let embedded = Embedded::new(gateways.clone(), self.site, environment.clone()).expect("an engine needs nothing but memory");
             self.sites.serve(self.site, embedded);
             let reclaiming = keep_reclaiming(gateways, RECLAIM_EVERY, environment);
-            select(pin!(reclaiming), pin!(self.sites.crashed(self.site, life))).await;
+            select(pin!(reclaiming), pin!(self.sites.crashed(self.site, incarnation))).await;
         }
     }
 
-    fn reach<B: Actor>(&self, port: &Arc<Port<B>>, life: u64) -> VirtualSite<B> {
+    fn reach<B: Actor>(&self, port: &Arc<Port<B>>, incarnation: u64) -> VirtualSite<B> {
         VirtualSite {
             site: self.site,
-            life,
+            incarnation,
             port: Arc::clone(port),
             clocks: self.clocks.clone(),
             time: self.time.clone(),

@@ -22,8 +22,8 @@ impl<A: Actor> Lane<A> {
     /// Hands what was asked to the world, lets it go on until `to`, and hands out the answers.
     pub fn advance(&mut self, to: Time) -> Result<(), SimError> {
         for asked in self.port.take() {
-            // The process that asked in another life is gone, and its requests with it.
-            if self.world.lives(asked.site) == asked.life {
+            // The process that asked in another incarnation is gone, and its requests with it.
+            if self.world.incarnation(asked.site) == asked.incarnation {
                 let site = asked.site;
                 let (request, reply) = asked.split();
                 let id = self.world.submit(site, request);

@@ -9,7 +9,7 @@
 //! What clients do is futures, polled by hand on one thread until none can go on; then the world goes on by a millisecond, its answers and
 //! timers wake some of them, and so on. Time, randomness and the order of all that is decided by the seed alone.
 //!
-//! A site that crashes takes its sessions along, and its next life begins with an empty memory of the catalog.
+//! A site that crashes takes its sessions along, and its next incarnation begins with an empty memory of the catalog.
 
 mod cluster;
 mod executor;

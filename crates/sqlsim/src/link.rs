@@ -1,4 +1,4 @@
-//! A client's connection: a session of one life of a site. It is lost with that.
+//! A client's connection: a session of one incarnation of a site. It is lost with that.
 
 use crate::shared::Shared;
 use crate::sites::Sites;
@@ -49,7 +49,7 @@ pub struct Link {
     client: Client,
     name: String,
     site: SiteId,
-    life: u64,
+    incarnation: u64,
     sites: Sites,
     time: VirtualTime,
     shared: Shared,
@@ -74,8 +74,8 @@ pub struct Dialer {
 impl Dialer {
     /// A session at `site` for the client `name`, unless it cannot be had now.
     pub async fn connect(&self, name: &str, site: SiteId) -> Option<Link> {
-        let (life, embedded) = self.sites.serving(site)?;
-        let crashed = self.sites.crashed(site, life);
+        let (incarnation, embedded) = self.sites.serving(site)?;
+        let crashed = self.sites.crashed(site, incarnation);
         let client = match select(pin!(embedded.connect(&self.database)), pin!(crashed)).await {
             Either::Left((Ok(client), _)) => client,
             Either::Left((Err(error), _)) => {
@@ -85,16 +85,16 @@ impl Dialer {
             Either::Right(_) => return None,
         };
         let (sites, time, shared) = (self.sites.clone(), self.time.clone(), self.shared.clone());
-        Some(Link { client, name: name.to_owned(), site, life, sites, time, shared, lost: false })
+        Some(Link { client, name: name.to_owned(), site, incarnation, sites, time, shared, lost: false })
     }
 }
 
 impl Link {
     /// Runs a text; what each of its statements did.
     pub async fn query(&mut self, sql: &str) -> Result<Vec<Reply>, Failed> {
-        let Link { client, name, site, life, sites, time, shared, lost } = self;
+        let Link { client, name, site, incarnation, sites, time, shared, lost } = self;
         shared.log(time.now(), format_args!("{name}@{site} {}", shortened(sql)));
-        let crashed = sites.crashed(*site, *life);
+        let crashed = sites.crashed(*site, *incarnation);
         let result = match select(pin!(client.query(sql)), pin!(crashed)).await {
             Either::Left((result, _)) => result.map_err(|error| {
                 shared.log(time.now(), format_args!("{name}@{site} fails: {error}"));

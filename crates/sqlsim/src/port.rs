@@ -25,8 +25,8 @@ struct Queue<A: Actor> {
 pub struct Asked<A: Actor> {
     /// Of which site.
     pub site: SiteId,
-    /// In which of its lives it was asked.
-    pub life: u64,
+    /// In which of its incarnations it was asked.
+    pub incarnation: u64,
     /// What.
     pub request: A::Request,
     reply: Option<oneshot::Sender<A::Answer>>,
@@ -92,12 +92,12 @@ impl Clocks {
     }
 }
 
-/// One life of a simulated site, as its gateway reaches it.
+/// One incarnation of a simulated site, as its gateway reaches it.
 pub struct VirtualSite<A: Actor> {
     /// Which site.
     pub site: SiteId,
-    /// Which of its lives.
-    pub life: u64,
+    /// Which of its incarnations.
+    pub incarnation: u64,
     /// The way to its actor.
     pub port: Arc<Port<A>>,
     /// Its clock among others.
@@ -110,9 +110,9 @@ pub struct VirtualSite<A: Actor> {
 
 impl<A: Actor> Clone for VirtualSite<A> {
     fn clone(&self) -> VirtualSite<A> {
-        let VirtualSite { site, life, .. } = *self;
+        let VirtualSite { site, incarnation, .. } = *self;
         let (port, topology) = (Arc::clone(&self.port), Arc::clone(&self.topology));
-        VirtualSite { site, life, port, clocks: self.clocks.clone(), time: self.time.clone(), topology }
+        VirtualSite { site, incarnation, port, clocks: self.clocks.clone(), time: self.time.clone(), topology }
     }
 }
 
@@ -122,12 +122,12 @@ where
 {
     async fn ask(&self, request: A::Request) -> Result<A::Answer, Rejected> {
         let (reply, answer) = oneshot::channel();
-        self.port.lock().asked.push(Asked { site: self.site, life: self.life, request, reply: Some(reply) });
+        self.port.lock().asked.push(Asked { site: self.site, incarnation: self.incarnation, request, reply: Some(reply) });
         answer.await.map_err(|_| Rejected::Stopped)
     }
 
     fn tell(&self, request: A::Request) -> Result<(), Rejected> {
-        self.port.lock().asked.push(Asked { site: self.site, life: self.life, request, reply: None });
+        self.port.lock().asked.push(Asked { site: self.site, incarnation: self.incarnation, request, reply: None });
         Ok(())
     }
 

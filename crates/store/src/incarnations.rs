@@ -34,7 +34,7 @@ pub struct Incarnations<S: Ord>(Vec<Incarnation<S>>);
 
 /// Why a store is not what its site left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub enum StampError {
     /// It is empty, and the site has written it.
     Missing,
     /// It is written, and the list does not know of that.
@@ -156,18 +156,18 @@ impl<S: Copy + Debug + Ord> Incarnations<S> {
 
     /// Checks that `store`, which shows `stamp`, is what the list says that the site wrote there last. `resumed` is an incarnation whose
     /// start was interrupted, and that nobody was told of.
-    pub fn check_store(&self, store: S, stamp: Option<Stamp>, resumed: Option<IncarnationId>) -> Result<(), Flaw> {
+    pub fn check_store(&self, store: S, stamp: Option<Stamp>, resumed: Option<IncarnationId>) -> Result<(), StampError> {
         let begun = |stamp: Stamp| resumed == Some(stamp.incarnation);
         match (self.last_of(store), stamp) {
             (_, Some(stamp)) if begun(stamp) => Ok(()),
             (None, None) => Ok(()),
-            (Some(_), None) => Err(Flaw::Missing),
-            (None, Some(found)) => Err(Flaw::Unlisted { found }),
+            (Some(_), None) => Err(StampError::Missing),
+            (None, Some(found)) => Err(StampError::Unlisted { found }),
             (Some(last), Some(found)) => {
                 let count = last.stores[&store];
                 let is_same = last.id == found.incarnation && count.is_none_or(|count| count == found.syncs);
                 let expected = Stamp { incarnation: last.id, syncs: count.unwrap_or(found.syncs) };
-                if is_same { Ok(()) } else { Err(Flaw::Older { found, expected }) }
+                if is_same { Ok(()) } else { Err(StampError::Older { found, expected }) }
             }
         }
     }
@@ -220,13 +220,13 @@ mod tests {
     fn a_store_shows_the_last_incarnation_and_its_end() {
         let mut list = two();
         assert_eq!(list.check_store(STORE, Some(stamp(20, 3)), None), Ok(()), "how it ends is not known yet");
-        assert_eq!(list.check_store(STORE, None, None), Err(Flaw::Missing));
-        let older = Flaw::Older { found: stamp(10, 5), expected: stamp(20, 5) };
+        assert_eq!(list.check_store(STORE, None, None), Err(StampError::Missing));
+        let older = StampError::Older { found: stamp(10, 5), expected: stamp(20, 5) };
         assert_eq!(list.check_store(STORE, Some(stamp(10, 5)), None), Err(older));
         list.count(STORE, 4);
-        let older = Flaw::Older { found: stamp(20, 3), expected: stamp(20, 4) };
+        let older = StampError::Older { found: stamp(20, 3), expected: stamp(20, 4) };
         assert_eq!(list.check_store(STORE, Some(stamp(20, 3)), None), Err(older));
-        assert_eq!(list.check_store(9, Some(stamp(20, 3)), None), Err(Flaw::Unlisted { found: stamp(20, 3) }));
+        assert_eq!(list.check_store(9, Some(stamp(20, 3)), None), Err(StampError::Unlisted { found: stamp(20, 3) }));
         assert_eq!(list.check_store(9, Some(stamp(30, 1)), Some(30)), Ok(()), "begun, and told to nobody");
         assert_eq!(list.check_store(9, None, None), Ok(()), "never written");
     }

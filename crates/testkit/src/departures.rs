@@ -22,8 +22,14 @@ pub enum Departure {
 /// The places of a schedule, by step.
 pub type Schedule = Vec<(usize, Departure)>;
 
-/// What went wrong, and all that happened.
-pub type Flaw = (String, Vec<String>);
+/// A property that a schedule violates.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// What is wrong.
+    pub what: String,
+    /// All that happened before, line by line.
+    pub trace: Vec<String>,
+}
 
 /// How much was looked at.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,14 +52,14 @@ pub struct Bounds {
 /// Has `run` run all of them, which tells how many steps there were. In each of the `ways`.
 ///
 /// # Errors
-/// The first flaw.
-pub fn search(bounds: Bounds, ways: &[Departure], run: impl Fn(&Schedule) -> Result<usize, Flaw>) -> Result<Searched, String> {
+/// The first violation.
+pub fn search(bounds: Bounds, ways: &[Departure], run: impl Fn(&Schedule) -> Result<usize, Violation>) -> Result<Searched, String> {
     let mut searched = Searched::default();
     let mut open: Vec<Schedule> = vec![Vec::new()];
     while let Some(schedule) = open.pop() {
         searched.schedules += 1;
-        let steps = run(&schedule).map_err(|(flaw, trace)| {
-            format!("{flaw}, by {schedule:?}, after {} schedules:\n  {}", searched.schedules, trace.join("\n  "))
+        let steps = run(&schedule).map_err(|Violation { what, trace }| {
+            format!("{what}, by {schedule:?}, after {} schedules:\n  {}", searched.schedules, trace.join("\n  "))
         })?;
         searched.steps += steps as u64;
         if schedule.len() == bounds.departures {

@@ -44,7 +44,7 @@ pub fn notes() -> Vec<Note> {
     ]);
     let any = every(vec![any::Note::Busy { instance: INSTANCE }]);
     let count = every(vec![
-        count::Note::Standing { number, standing: number, tokens: SITE_TOKENS, doubted: 2, terms: TERMS },
+        count::Note::Standing { number, standing: number, tokens: SITE_TOKENS, in_doubt: 2, terms: TERMS },
         count::Note::Go { number },
         count::Note::Void { number },
     ]);
@@ -86,7 +86,7 @@ pub fn promises() -> Vec<Promise> {
     let count = every(vec![
         count::Promise::Stand { number },
         count::Promise::Stood { number, standing: number },
-        count::Promise::Counted { number, tokens: vec![SITE_TOKENS], doubted: 2, terms: Some(TERMS) },
+        count::Promise::Counted { number, tokens: vec![SITE_TOKENS], in_doubt: 2, terms: Some(TERMS) },
     ]);
     let avantan = every(majority.into_iter().map(avantan::Promise::Majority).chain(any.into_iter().map(avantan::Promise::Any)).collect());
     let mut promises: Vec<Promise> = every(catalog).into_iter().map(Promise::Catalog).collect();
@@ -136,7 +136,7 @@ fn changes() -> Vec<Change> {
         Change::Drop { name: name() },
         Change::Free { name: name(), amount: 7, id: Some(RequestKey::new("id").expect("an id")) },
         Change::Lost { loss: Loss { site: SITE, rank: 1 }, of: 3 },
-        Change::Book { losses: 1, from: 0, counted: [(QUOTA, Counted { beyond: -7, held: 300, doubted: 2 })].into() },
+        Change::Book { losses: 1, from: 0, counted: [(QUOTA, Counted { beyond: -7, held: 300, in_doubt: 2 })].into() },
     ])
 }
 

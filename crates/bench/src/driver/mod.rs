@@ -14,13 +14,13 @@
 //! answered.
 
 mod arrivals;
+mod client_slot;
 mod course;
 mod meter;
 mod options;
 mod pace;
 mod results;
 mod run;
-mod seat;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -28,12 +28,12 @@ mod window;
 mod workload;
 
 pub use arrivals::exponential;
+pub use client_slot::ClientSlot;
 pub use meter::Meter;
 pub use options::DriverOptions;
 pub use pace::Pace;
 pub use results::{RegionResults, Results};
 pub use run::run;
-pub use seat::Seat;
 pub use turn::Turn;
 pub use window::{Until, Window};
 pub use workload::{Client, Workload};

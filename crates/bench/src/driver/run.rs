@@ -7,11 +7,11 @@ use rhumb_alarm::Alarm;
 use rhumb_core::Rng;
 use tokio::task::JoinSet;
 
+use super::client_slot::ClientSlot;
 use super::course::Course;
 use super::meter::Meter;
 use super::options::DriverOptions;
 use super::results::Results;
-use super::seat::Seat;
 use super::window::{Until, Window};
 use super::workload::{Client, Workload};
 use crate::error::BenchError;
@@ -31,8 +31,8 @@ pub async fn run<W: Workload>(
     let mut clients = Vec::new();
     for region in 0..workload.regions() {
         for index in 0..options.clients_per_region {
-            let seat = Seat { region, regions: workload.regions(), index, clients: options.clients_per_region };
-            clients.push((region, workload.client(seat, rng.fork()).await?));
+            let slot = ClientSlot { region, regions: workload.regions(), index, clients: options.clients_per_region };
+            clients.push((region, workload.client(slot, rng.fork()).await?));
         }
     }
     let start = Instant::now();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rhumb_core::Rng;
 
-use super::{Client, DriverOptions, Meter, Pace, Results, Seat, Turn, Until, Workload, run};
+use super::{Client, ClientSlot, DriverOptions, Meter, Pace, Results, Turn, Until, Workload, run};
 use crate::error::BenchError;
 use crate::progress::{Progress, Pulse, Silent, Unit};
 
@@ -29,7 +29,7 @@ struct Fake {
 
 struct FakeClient {
     work: Work,
-    seat: Seat,
+    slot: ClientSlot,
 }
 
 /// Operations, and the most of them that were due at one turn.
@@ -65,8 +65,8 @@ impl Workload for Fake {
         self.batch_max
     }
 
-    async fn client(&self, seat: Seat, _: Rng) -> Result<FakeClient, BenchError> {
-        Ok(FakeClient { work: self.work, seat })
+    async fn client(&self, slot: ClientSlot, _: Rng) -> Result<FakeClient, BenchError> {
+        Ok(FakeClient { work: self.work, slot })
     }
 }
 
@@ -80,7 +80,7 @@ impl Client for FakeClient {
             Work::Broken => return Err(BenchError::Options("broken".to_owned())),
         }
         for due in &turn.due {
-            turn.count(self.seat.region, *due, Instant::now(), |counts| {
+            turn.count(self.slot.region, *due, Instant::now(), |counts| {
                 counts.operations += 1;
                 counts.largest_turn = counts.largest_turn.max(turn.due.len());
             });

@@ -4,8 +4,8 @@ use std::future::Future;
 
 use rhumb_core::Rng;
 
+use super::client_slot::ClientSlot;
 use super::meter::Meter;
-use super::seat::Seat;
 use super::turn::Turn;
 use super::window::Window;
 use crate::error::BenchError;
@@ -26,8 +26,8 @@ pub trait Workload {
         1
     }
 
-    /// The client at `seat`, connected, whose randomness is `rng`.
-    fn client(&self, seat: Seat, rng: Rng) -> impl Future<Output = Result<Self::Client, BenchError>>;
+    /// The client of `slot`, connected, whose randomness is `rng`.
+    fn client(&self, slot: ClientSlot, rng: Rng) -> impl Future<Output = Result<Self::Client, BenchError>>;
 }
 
 /// One client of a run.

@@ -10,7 +10,7 @@ use super::places::{Place, group_by_region};
 use super::violations::Violations;
 use super::workload::Transactions;
 use crate::client::postgres::{Endpoint, RetryPolicy, Session};
-use crate::driver::{self, DriverOptions, Results, Seat, Workload};
+use crate::driver::{self, ClientSlot, DriverOptions, Results, Workload};
 use crate::error::BenchError;
 use crate::progress::Progress;
 use crate::report::{KindReport, Meter, RegionReport, Report, StatementReport};
@@ -59,14 +59,14 @@ impl<T: Transactions> Workload for Run<'_, T> {
         self.transactions.kinds().len()
     }
 
-    async fn client(&self, seat: Seat, mut rng: Rng) -> Result<TransactionClient<T::Terminal>, BenchError> {
-        let endpoints = &self.places[seat.region].endpoints;
+    async fn client(&self, slot: ClientSlot, mut rng: Rng) -> Result<TransactionClient<T::Terminal>, BenchError> {
+        let endpoints = &self.places[slot.region].endpoints;
         Ok(TransactionClient {
             workload: self.transactions.name(),
             retry: self.options.retry,
             violations: self.violations.clone(),
-            session: Session::connect(&endpoints[seat.index % endpoints.len()], &self.options.settings).await?,
-            terminal: self.transactions.terminal(seat, rng.fork()),
+            session: Session::connect(&endpoints[slot.index % endpoints.len()], &self.options.settings).await?,
+            terminal: self.transactions.terminal(slot, rng.fork()),
             rng,
             refusals: 0,
         })

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rhumb_core::Rng;
 
 use crate::client::postgres::{Failure, Session};
-use crate::driver::Seat;
+use crate::driver::ClientSlot;
 use crate::report::Yardstick;
 
 /// A workload, its tables loaded and its sizes known.
@@ -31,8 +31,8 @@ pub trait Transactions: Send + Sync {
         &[]
     }
 
-    /// The terminal at `seat`, whose randomness is `rng`.
-    fn terminal(&self, seat: Seat, rng: Rng) -> Self::Terminal;
+    /// The terminal of `slot`, whose randomness is `rng`.
+    fn terminal(&self, slot: ClientSlot, rng: Rng) -> Self::Terminal;
 }
 
 /// A transaction about to be attempted.

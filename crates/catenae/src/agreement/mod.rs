@@ -25,7 +25,7 @@ use super::stream::{Found, Stream};
 use super::stream_id::StreamId;
 use pulling::Pulling;
 use rhumb_core::{Ballot, Batch, Loaded, Rules, SiteId, Topology};
-use takeover::Seat;
+use takeover::Leadership;
 
 /// No stream comes near this place, nor any ballot near this number: a message that names a higher one is not believed, and a few more than
 /// these never overflow.
@@ -36,7 +36,7 @@ const PLACES_MAX: u64 = 1 << 62;
 pub struct Agreement {
     id: StreamId,
     stream: Stream,
-    seat: Seat,
+    leadership: Leadership,
     pulling: Pulling,
     /// Entries up to here are removed from disk.
     truncated: u64,
@@ -211,8 +211,8 @@ pub enum Effect {
 impl Agreement {
     /// The agreement on stream `id`, of which nothing is known; `quorum` regions must hold an entry.
     pub fn new(id: StreamId, quorum: usize) -> Agreement {
-        let (stream, seat) = (Stream::new(id, quorum), Seat::follower());
-        Agreement { id, stream, seat, pulling: Pulling::default(), truncated: 0 }
+        let (stream, leadership) = (Stream::new(id, quorum), Leadership::follower());
+        Agreement { id, stream, leadership, pulling: Pulling::default(), truncated: 0 }
     }
 
     /// What is agreed on, as far as this site knows.
@@ -222,17 +222,17 @@ impl Agreement {
 
     /// True if this site says what comes next.
     pub fn leads(&self) -> bool {
-        self.seat.leads_at().is_some()
+        self.leadership.leads_at().is_some()
     }
 
     /// Entries of others that this site holds, to say them again once it leads.
     pub fn held(&self) -> usize {
-        self.seat.held()
+        self.leadership.held()
     }
 
     /// For how many ends of epochs the stream has not come further.
     pub fn silent(&self) -> u64 {
-        self.seat.silent()
+        self.leadership.silent()
     }
 
     /// Takes over what an earlier incarnation had settled: the entries up to `chosen`, which cover `covered`.
@@ -314,7 +314,8 @@ impl Agreement {
         }
         // A coordinator keeps its own first ballot over all incarnations: every entry that it proposed at that ballot is on its disk.
         let first = self.id.first_ballot();
-        self.seat = if self.stream.promised() == first && first.leader == cx.me { Seat::leader(first) } else { Seat::follower() };
+        self.leadership =
+            if self.stream.promised() == first && first.leader == cx.me { Leadership::leader(first) } else { Leadership::follower() };
         self.advance(cx, out);
     }
 

@@ -88,7 +88,7 @@ impl Agreement {
         let turn = pulling.turn;
         let holder = match stream.gap() {
             _ if pulling.waits_for_answer(cx) => return None,
-            _ if self.seat.is_behind() => None,
+            _ if self.leadership.is_behind() => None,
             _ if !takes_more => return None,
             None if is_stuck => Some(stream.promised().leader),
             gap => Some(gap?),
@@ -121,7 +121,7 @@ impl Agreement {
     /// Sends the chosen entries after `after`; a leader adds its later ones, as far as they are in memory.
     fn answer_pull(&self, to: SiteId, after: u64, entries: Vec<Entry>, out: &mut Vec<Effect>) {
         let next = after + 1 + entries.len() as u64;
-        let leads = self.seat.leads_at().filter(|_| self.stream.entry(next).is_some());
+        let leads = self.leadership.leads_at().filter(|_| self.stream.entry(next).is_some());
         let said = leads.and_then(|_| self.told_from(next));
         let more = said.is_none() && !entries.is_empty() && next <= self.stream.chosen();
         out.push(Effect::Send { to, note: Note::Chosen { stream: self.id, first: after + 1, entries, more } });

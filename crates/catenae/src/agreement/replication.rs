@@ -16,7 +16,7 @@ use rhumb_core::{Ballot, Batch, SiteId};
 impl Agreement {
     /// The leader says its next entry.
     pub(super) fn append(&mut self, sealed: Sealed, cx: &Cx<'_>, out: &mut Vec<Effect>) {
-        let ballot = self.seat.leads_at().expect("only a leader appends");
+        let ballot = self.leadership.leads_at().expect("only a leader appends");
         let index = self.stream.end() + 1;
         let new = self.stream.accept(ballot, index, [sealed.entry]).expect("a leader's ballot is the promised one");
         assert_eq!(new, [index], "a leader's entries follow one another");

@@ -69,9 +69,9 @@ enum Heard {
     Outbid,
 }
 
-/// A site's seat at a stream.
+/// Whether a site leads a stream, and what it knows of those that do or may.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Seat {
+pub(super) struct Leadership {
     lead: Lead,
     /// The highest number of a ballot heard of.
     round: u64,
@@ -138,10 +138,10 @@ const DOUBLINGS_MAX: u32 = 5;
 /// Likewise the coordinator whose stream it is: others give way to it.
 const DOUBLINGS_OF_OWN_MAX: u32 = 3;
 
-impl Seat {
+impl Leadership {
     /// A site that listens.
-    pub(super) fn follower() -> Seat {
-        Seat {
+    pub(super) fn follower() -> Leadership {
+        Leadership {
             lead: Lead::Follower,
             round: 0,
             covered: Epoch::NONE,
@@ -165,8 +165,8 @@ impl Seat {
     }
 
     /// A site that leads at `ballot`.
-    pub(super) fn leader(ballot: Ballot) -> Seat {
-        Seat { lead: Lead::Leader { ballot }, ..Seat::follower() }
+    pub(super) fn leader(ballot: Ballot) -> Leadership {
+        Leadership { lead: Lead::Leader { ballot }, ..Leadership::follower() }
     }
 
     /// The ballot at which this site leads.
@@ -212,47 +212,47 @@ impl Agreement {
     /// For how many ticks this site waits until it asks for promises again.
     fn pause(&self, cx: &Cx<'_>) -> u64 {
         let doublings = if self.id.rank(cx.me, cx.topology) == 0 { DOUBLINGS_OF_OWN_MAX } else { DOUBLINGS_MAX };
-        cx.config.tolerance_epochs << self.seat.tries.min(doublings)
+        cx.config.tolerance_epochs << self.leadership.tries.min(doublings)
     }
 
     /// A ballot is heard of, in whatever message: no secondary is asked for promises, so it may hear by a refusal alone that its
     /// coordinator is back.
     pub(super) fn hear_ballot(&mut self, ballot: Ballot, cx: &Cx<'_>) {
-        match self.seat.hear_ballot(ballot) {
+        match self.leadership.hear_ballot(ballot) {
             Heard::Nothing => return,
             Heard::Higher => {}
-            Heard::Outbid => self.seat.outbid = Some(cx.tick),
+            Heard::Outbid => self.leadership.outbid = Some(cx.tick),
         }
         // Give the candidate time to succeed.
-        self.seat.silent = 0;
+        self.leadership.silent = 0;
         let is_back = ballot.leader != cx.me && self.id.rank(ballot.leader, cx.topology) == 0;
         if is_back {
-            self.seat.alarms.hear(cx.tick, cx.config.tolerance_epochs);
+            self.leadership.alarms.hear(cx.tick, cx.config.tolerance_epochs);
         }
     }
 
-    /// Looks after the seat of this site, at the end of an epoch.
+    /// Decides at the end of an epoch whether this site is to lead.
     pub(super) fn on_end_of_epoch(&mut self, moment: Moment, sealed: Option<Sealed>, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         let (covered, chosen) = (self.stream.covered(), self.stream.known_chosen());
         let takes_more = moment.takes_more;
         let takes_more = takes_more || cx.rules.breaks(Planted::SilentUnasked);
         let pause = self.pause(cx);
-        let seat = &mut self.seat;
+        let leadership = &mut self.leadership;
         // Others may still hear a region that a cut link keeps away from here: pull its entries from them instead of passing it over.
-        let moves = covered > seat.covered || chosen > seat.chosen || covered >= moment.due;
+        let moves = covered > leadership.covered || chosen > leadership.chosen || covered >= moment.due;
         // A site that does not pull the entries that it misses, because nothing here waits for them, cannot tell whether the stream is silent.
-        seat.silent = if moves || !takes_more { 0 } else { seat.silent + 1 };
+        leadership.silent = if moves || !takes_more { 0 } else { leadership.silent + 1 };
         // Two sites that take a stream from each other have it move a little each time. Only who leads has won.
-        if (moves || !takes_more) && (seat.leads_at().is_some() || !seat.is_contested(pause, cx.tick)) {
-            seat.tries = 0;
+        if (moves || !takes_more) && (leadership.leads_at().is_some() || !leadership.is_contested(pause, cx.tick)) {
+            leadership.tries = 0;
         }
-        (seat.covered, seat.chosen) = (covered, chosen);
+        (leadership.covered, leadership.chosen) = (covered, chosen);
         let promised = self.stream.promised();
-        seat.unheard = if seat.round > promised.number { seat.unheard + 1 } else { 0 };
+        leadership.unheard = if leadership.round > promised.number { leadership.unheard + 1 } else { 0 };
         let outranks = self.id.region() == cx.me.region && self.id.rank(cx.me, cx.topology) < self.id.rank(promised.leader, cx.topology);
-        seat.outranked = if outranks { seat.outranked + 1 } else { 0 };
-        seat.alarms.fade(cx.tick, cx.config.tolerance_epochs);
-        if seat.leads_at().is_some() {
+        leadership.outranked = if outranks { leadership.outranked + 1 } else { 0 };
+        leadership.alarms.fade(cx.tick, cx.config.tolerance_epochs);
+        if leadership.leads_at().is_some() {
             self.keep_leading(moment, sealed, cx, out);
         } else if self.wants_to_lead(cx) {
             self.prepare(cx, out);
@@ -280,12 +280,12 @@ impl Agreement {
 
     /// True if it is this site's turn to take the stream over, or to ask for promises again.
     fn wants_to_lead(&self, cx: &Cx<'_>) -> bool {
-        let (seat, stream, rank) = (&self.seat, &self.stream, self.id.rank(cx.me, cx.topology));
+        let (leadership, stream, rank) = (&self.leadership, &self.stream, self.id.rank(cx.me, cx.topology));
         let tolerance = cx.config.tolerance_epochs;
-        let has_waited = seat.asked.is_none_or(|asked| cx.tick - asked > self.pause(cx));
+        let has_waited = leadership.asked.is_none_or(|asked| cx.tick - asked > self.pause(cx));
         // A coordinator takes its own stream back only once it has all entries: while it asks for promises and catches up, the stream stands still
         // and everybody waits. The leader of a ballot that it has merely learnt of gets a moment to be heard.
-        let may_hear_more = seat.round > stream.promised().number && seat.unheard <= tolerance / HEARING_PART;
+        let may_hear_more = leadership.round > stream.promised().number && leadership.unheard <= tolerance / HEARING_PART;
         let has_heard_all = stream.gap().is_none() && !may_hear_more;
         let has_heard_all = has_heard_all || cx.rules.breaks(Planted::ReclaimedAtOnce);
         // Without the region itself nobody may take over if none may be lost. A site that is behind catches up first: otherwise it would depose one
@@ -294,24 +294,24 @@ impl Agreement {
         let is_behind = is_behind && !cx.rules.breaks(Planted::BehindLeads);
         let may_lead = rank == 0 || (cx.failures() > 0 && !is_behind);
         // The first to take back what a lower one has taken over is the coordinator, if it is up.
-        let reclaims = has_heard_all && (rank == 0 || seat.outranked > tolerance * rank);
-        let is_due = may_lead && (reclaims || seat.silent > seat.alarms.patience(tolerance) * rank.max(1));
-        is_due && has_waited && !seat.is_behind()
+        let reclaims = has_heard_all && (rank == 0 || leadership.outranked > tolerance * rank);
+        let is_due = may_lead && (reclaims || leadership.silent > leadership.alarms.patience(tolerance) * rank.max(1));
+        is_due && has_waited && !leadership.is_behind()
     }
 
     fn prepare(&mut self, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         let after = self.stream.chosen();
-        let seat = &mut self.seat;
-        seat.round = seat.round.max(self.stream.promised().number) + 1;
-        let ballot = Ballot { number: seat.round, leader: cx.me };
-        (seat.asked, seat.alarms.asked) = (Some(cx.tick), Some(cx.tick));
-        seat.tries += 1;
+        let leadership = &mut self.leadership;
+        leadership.round = leadership.round.max(self.stream.promised().number) + 1;
+        let ballot = Ballot { number: leadership.round, leader: cx.me };
+        (leadership.asked, leadership.alarms.asked) = (Some(cx.tick), Some(cx.tick));
+        leadership.tries += 1;
         let asked: BTreeMap<SiteId, u64> = cx.topology.replicas(self.id.number()).map(|acceptor| (acceptor, after)).collect();
         out.push(Effect::Count("catenae.prepare"));
         for &to in asked.keys() {
             out.push(Effect::Send { to, note: Note::Prepare { stream: self.id, ballot, after } });
         }
-        seat.lead = Lead::Preparing { ballot, asked, promised: BTreeSet::new(), chosen: after, accepted: BTreeMap::new() };
+        leadership.lead = Lead::Preparing { ballot, asked, promised: BTreeSet::new(), chosen: after, accepted: BTreeMap::new() };
     }
 
     /// Somebody wants to lead the stream.
@@ -325,7 +325,7 @@ impl Agreement {
         let (accepted, more) = self.stream.accepted_page(after);
         let promise = Promise::Promised { stream: self.id, ballot, after, chosen: self.stream.chosen(), accepted, more };
         self.hear_ballot(ballot, cx);
-        self.seat.silent = 0;
+        self.leadership.silent = 0;
         let mut batch = Batch::new();
         records::put_promise(&mut batch, self.id, ballot);
         out.push(Effect::Persist { batch, then: vec![(from, promise)], durable: None });
@@ -338,7 +338,7 @@ impl Agreement {
     /// that it misses now. An answer to an equal request is as good, because nothing below the ballot was accepted since.
     pub(super) fn on_promised(&mut self, from: SiteId, ballot: Ballot, part: Part, cx: &Cx<'_>, out: &mut Vec<Effect>) {
         let needed = cx.topology.region_count() - cx.failures();
-        let Lead::Preparing { ballot: at, asked, promised, chosen: highest, accepted: known } = &mut self.seat.lead else { return };
+        let Lead::Preparing { ballot: at, asked, promised, chosen: highest, accepted: known } = &mut self.leadership.lead else { return };
         let answers = asked.get(&from) == Some(&part.after);
         let answers = answers || cx.rules.breaks(Planted::PromiseOfBefore);
         if *at != ballot || !answers {
@@ -355,7 +355,7 @@ impl Agreement {
         }
         promised.insert(from);
         if promised.len() >= needed {
-            self.seat.lead = Lead::Behind { ballot, chosen: *highest, accepted: std::mem::take(known) };
+            self.leadership.lead = Lead::Behind { ballot, chosen: *highest, accepted: std::mem::take(known) };
             self.advance(cx, out);
             out.push(Effect::Advanced);
         }
@@ -363,16 +363,16 @@ impl Agreement {
 
     /// Leads, if it has the promises and knows all that is chosen: says again what others have accepted.
     pub(super) fn finish_takeover(&mut self, cx: &Cx<'_>, out: &mut Vec<Effect>) {
-        let Lead::Behind { ballot, chosen, accepted } = &mut self.seat.lead else { return };
+        let Lead::Behind { ballot, chosen, accepted } = &mut self.leadership.lead else { return };
         if self.stream.chosen() < *chosen {
             return;
         }
         let ballot = *ballot;
-        let Ok(new) = self.stream.say_again(ballot, std::mem::take(accepted)) else {
-            self.seat.lead = Lead::Follower;
+        let Ok(new) = self.stream.repropose(ballot, std::mem::take(accepted)) else {
+            self.leadership.lead = Lead::Follower;
             return;
         };
-        self.seat.lead = Lead::Leader { ballot };
+        self.leadership.lead = Lead::Leader { ballot };
         let is_own = self.id.region() == cx.me.region;
         out.push(Effect::Count(if is_own { "catenae.led_own" } else { "catenae.took_over" }));
         self.say(new, Vec::new(), cx, out);

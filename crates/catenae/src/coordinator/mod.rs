@@ -21,9 +21,9 @@
 //! Source: section V for sealing; VIII.B for the two epochs. There a message has its execution epoch by its receipt; here the execution
 //! epoch is the last that is complete.
 
-mod desk;
+mod stream_state;
 
-pub(super) use desk::Confirmed;
+pub(super) use stream_state::Confirmed;
 
 use super::agreement::{Moment, Sealed};
 use super::config::{BATCH_BYTES_MAX, MEASURED_MAX, UNCHOSEN_BYTES_MAX, UNCHOSEN_MAX};
@@ -33,16 +33,16 @@ use super::log::Log;
 use super::message::Settling;
 use super::planted::Planted;
 use super::stream_id::StreamId;
-use desk::Desk;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::{Table, Time};
 use std::collections::BTreeMap;
+use stream_state::StreamState;
 
 /// The coordinator of a site: what its clients ask, until it is agreed on.
 #[derive(Debug)]
 pub(super) struct Coordinator {
     /// By stream of the region.
-    desks: Vec<Desk>,
+    streams: Vec<StreamState>,
     /// When this site sealed epochs that clients wait for and that are not settled.
     ended: BTreeMap<Epoch, Time>,
     /// How long such took until they were.
@@ -52,29 +52,29 @@ pub(super) struct Coordinator {
 impl Coordinator {
     /// In a region of so many coordinators.
     pub(super) fn new(coordinators: u16) -> Coordinator {
-        let desks = (0..coordinators).map(|_| Desk::default()).collect();
-        Coordinator { desks, ended: BTreeMap::new(), settling: Settling::default() }
+        let streams = (0..coordinators).map(|_| StreamState::default()).collect();
+        Coordinator { streams, ended: BTreeMap::new(), settling: Settling::default() }
     }
 
     /// Lists its tables.
     pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
-        self.desks.iter().for_each(|desk| desk.tables(visit));
+        self.streams.iter().for_each(|state| state.tables(visit));
         visit(Table::new("coordinator.ended", self.ended.len(), MEASURED_MAX));
     }
 
     /// What this site has in hand for a stream of its region.
-    pub(super) fn desk(&self, stream: StreamId) -> &Desk {
-        &self.desks[usize::from(stream.number())]
+    pub(super) fn stream(&self, stream: StreamId) -> &StreamState {
+        &self.streams[usize::from(stream.number())]
     }
 
     /// The same, to be given something.
-    pub(super) fn desk_mut(&mut self, stream: StreamId) -> &mut Desk {
-        &mut self.desks[usize::from(stream.number())]
+    pub(super) fn stream_mut(&mut self, stream: StreamId) -> &mut StreamState {
+        &mut self.streams[usize::from(stream.number())]
     }
 
     /// The coordinator epoch.
     pub(super) fn epoch(&self) -> Epoch {
-        self.desks.iter().map(Desk::epoch).max().unwrap_or_default()
+        self.streams.iter().map(StreamState::epoch).max().unwrap_or_default()
     }
 
     /// How long it took to settle what this site sealed.
@@ -84,18 +84,18 @@ impl Coordinator {
 
     /// True if nothing is on its way but empty epochs.
     pub(super) fn is_idle(&self) -> bool {
-        self.desks.iter().all(Desk::is_idle)
+        self.streams.iter().all(StreamState::is_idle)
     }
 
     /// Strict reads whose epoch is not agreed on.
     pub(super) fn reads(&self) -> usize {
-        self.desks.iter().map(Desk::reads).sum()
+        self.streams.iter().map(StreamState::reads).sum()
     }
 
     /// # Errors
     /// The error that the client receives if its transaction is not taken.
     pub(super) fn check_room(&self, log: &Log, cx: &mut Context<'_>) -> Result<(), TxnError> {
-        if self.desks.iter().any(Desk::is_full) {
+        if self.streams.iter().any(StreamState::is_full) {
             cx.fx.count("catenae.queue_full");
             return Err(TxnError::Unavailable("too many transactions wait for the end of an epoch already. Try again later".into()));
         }
@@ -109,8 +109,8 @@ impl Coordinator {
     /// Seals the epoch that ends now in a stream that this site leads, if there is a new one and not too many are under way.
     pub(super) fn seal(&mut self, id: StreamId, moment: &Moment, log: &Log, cx: &mut Context<'_>) -> Option<Sealed> {
         let stream = log.streams.view(id);
-        let desk = &mut self.desks[usize::from(id.number())];
-        let epoch = desk.next_epoch(stream.last_epoch(), moment, cx)?;
+        let state = &mut self.streams[usize::from(id.number())];
+        let epoch = state.next_epoch(stream.last_epoch(), moment, cx)?;
         let is_unheard = stream.end() - stream.chosen() >= UNCHOSEN_MAX || stream.unchosen_bytes() >= UNCHOSEN_BYTES_MAX;
         if is_unheard || moment.is_far_ahead {
             cx.fx.count("catenae.too_far_ahead");
@@ -118,8 +118,8 @@ impl Coordinator {
         }
         let room = if log.runs.backlog().is_full() { 0 } else { BATCH_BYTES_MAX };
         let room = if cx.rules.breaks(Planted::BatchUnbounded) { usize::MAX } else { room };
-        let sealed = desk.seal(epoch, room, cx);
-        if desk.is_waited_for(epoch) && self.ended.len() < MEASURED_MAX {
+        let sealed = state.seal(epoch, room, cx);
+        if state.is_waited_for(epoch) && self.ended.len() < MEASURED_MAX {
             self.ended.insert(epoch, cx.now);
         }
         Some(sealed)
@@ -127,7 +127,7 @@ impl Coordinator {
 
     /// A stream covers the epochs up to `covered`. What this site has sealed there and is not agreed on waits for the next epoch again.
     pub(super) fn take_back_lost(&mut self, id: StreamId, covered: Epoch, cx: &mut Context<'_>) {
-        for epoch in self.desk_mut(id).take_back_lost(covered) {
+        for epoch in self.stream_mut(id).take_back_lost(covered) {
             cx.fx.count("catenae.lost_batch");
             self.ended.remove(&epoch);
         }
@@ -145,9 +145,9 @@ impl Coordinator {
     /// `only_stands_by`: what was not sealed while it led never will be.
     pub(super) fn expire(&mut self, deadline: u64, only_stands_by: bool, cx: &mut Context<'_>) {
         let of_unsealed = if only_stands_by { cx.ticks } else { deadline };
-        self.desks.iter_mut().for_each(|desk| desk.expire_queue(of_unsealed, cx));
-        self.desks.iter_mut().for_each(|desk| desk.expire_reads(of_unsealed, cx));
-        for epoch in self.desks.iter_mut().flat_map(|desk| desk.expire_sealed(deadline, cx)) {
+        self.streams.iter_mut().for_each(|state| state.expire_queue(of_unsealed, cx));
+        self.streams.iter_mut().for_each(|state| state.expire_reads(of_unsealed, cx));
+        for epoch in self.streams.iter_mut().flat_map(|state| state.expire_sealed(deadline, cx)) {
             self.ended.remove(&epoch);
         }
     }

@@ -106,12 +106,12 @@ fn coordinator_with_requests(bench: &mut Bench) -> Coordinator {
     let name = Forwarded { incarnation: Epoch(1), number: 1 };
     let site = Asker::Site { site: SiteId::new(0, 1), name, until: Epoch(9) };
     for by in [Asker::Client(1), site] {
-        coordinator.desk_mut(OWN).queue(Asked { by, transaction: read(0), since: 0, stays: false });
+        coordinator.stream_mut(OWN).queue(Asked { by, transaction: read(0), since: 0, stays: false });
     }
     let wanted = crate::reads::Wanted { keys: vec![], ranges: vec![], reverse: false };
     let log = bench.log();
     let read = bench.quietly(|cx| crate::reads::Reads::default().on_read(2, wanted, Freshness::Strict, &log.epochs, cx));
-    coordinator.desk_mut(OWN).read_strictly(read.expect("an epoch is to be sealed for it"));
+    coordinator.stream_mut(OWN).read_strictly(read.expect("an epoch is to be sealed for it"));
     coordinator
 }
 
@@ -120,14 +120,14 @@ fn what_waits_is_sealed_and_agreed_on_by_its_place_in_the_batch() {
     let mut bench = Bench::new(ME);
     let log = bench.log();
     let mut coordinator = coordinator_with_requests(&mut bench);
-    coordinator.desk_mut(OWN).vote([Order { epoch: Epoch(5), sequence: vec![] }]);
+    coordinator.stream_mut(OWN).vote([Order { epoch: Epoch(5), sequence: vec![] }]);
     let sealed = bench.quietly(|cx| coordinator.seal(OWN, &MOMENT, &log, cx)).expect("there is a new epoch");
     assert_eq!((sealed.entry.author, sealed.entry.epoch, sealed.entry.batch.len(), sealed.entry.orders.len()), (ME, Epoch(7), 2, 1));
     assert_eq!(sealed.forwarded.iter().map(|sealing| (sealing.site, sealing.place)).collect::<Vec<_>>(), [(SiteId::new(0, 1), 1)]);
     assert_eq!((coordinator.epoch(), coordinator.reads(), coordinator.is_idle()), (Epoch(7), 1, false));
     assert_eq!(bench.quietly(|cx| coordinator.seal(OWN, &MOMENT, &log, cx)), None, "an epoch is sealed once");
     let Confirmed { agreed, reads } =
-        bench.quietly(|cx| coordinator.desk_mut(OWN).confirm(OWN, &sealed.entry, cx)).expect("this site has sealed it");
+        bench.quietly(|cx| coordinator.stream_mut(OWN).confirm(OWN, &sealed.entry, cx)).expect("this site has sealed it");
     let identifier = Identifier { epoch: Epoch(7), stream: OWN, place: 0 };
     assert_eq!((agreed, reads.len()), (vec![Agreed { identifier, client: 1, since: 0 }], 1));
     bench.quietly(|cx| coordinator.take_back_lost(OWN, Epoch(7), cx));
@@ -142,7 +142,7 @@ fn what_is_sealed_in_vain_is_sealed_again_before_all_that_came_later() {
     let log = bench.log();
     let mut coordinator = coordinator_with_requests(&mut bench);
     bench.quietly(|cx| coordinator.seal(OWN, &MOMENT, &log, cx)).expect("there is a new epoch");
-    coordinator.desk_mut(OWN).queue(Asked { by: Asker::Client(3), transaction: read(3), since: 0, stays: false });
+    coordinator.stream_mut(OWN).queue(Asked { by: Asker::Client(3), transaction: read(3), since: 0, stays: false });
     assert_eq!(bench.effects(|cx| coordinator.take_back_lost(OWN, Epoch(7), cx)), ["count catenae.lost_batch"]);
     let moment = Moment { due: Epoch(8), ..MOMENT };
     let sealed = bench.quietly(|cx| coordinator.seal(OWN, &moment, &log, cx)).expect("there is a new epoch");
@@ -155,7 +155,7 @@ fn clients_are_told_what_is_known_when_they_have_waited_too_long() {
     let log = bench.log();
     let mut coordinator = coordinator_with_requests(&mut bench);
     bench.quietly(|cx| coordinator.seal(OWN, &MOMENT, &log, cx)).expect("there is a new epoch");
-    coordinator.desk_mut(OWN).queue(Asked { by: Asker::Client(3), transaction: read(3), since: 0, stays: false });
+    coordinator.stream_mut(OWN).queue(Asked { by: Asker::Client(3), transaction: read(3), since: 0, stays: false });
     let told = bench.effects(|cx| coordinator.expire(0, false, cx));
     let in_doubt = TxnError::Unknown("the other regions have not confirmed it in time".into());
     assert_eq!(

@@ -121,7 +121,7 @@ impl Forwarding {
         let Forward { stream, name, until, transaction } = forward;
         let taken = Taken { stream, site, name };
         let is_new = !self.taken.contains_key(&taken) || cx.rules.breaks(Planted::ForwardedTwice);
-        let may_seal = log.streams.leads(stream) && coordinator.desk(stream).takes_forwarded(until, log.streams.view(stream).covered());
+        let may_seal = log.streams.leads(stream) && coordinator.stream(stream).takes_forwarded(until, log.streams.view(stream).covered());
         if !(is_new && may_seal && self.taken.len() < QUEUE_MAX) {
             cx.fx.count("catenae.not_taken");
             return None;

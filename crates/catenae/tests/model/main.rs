@@ -17,7 +17,7 @@ fn check_stream(model: Streams) {
 
 /// Runs a stream on all schedules within those bounds.
 fn check_schedules(bounds: Bounds) {
-    let searched = search_all(&Streams::new(0, ON_DISK), bounds).unwrap_or_else(|flaw| panic!("{flaw}"));
+    let searched = search_all(&Streams::new(0, ON_DISK), bounds).unwrap_or_else(|violation| panic!("{violation}"));
     println!("{searched:?}");
 }
 

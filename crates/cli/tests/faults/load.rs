@@ -1,7 +1,7 @@
 //! TPC-C as the load: loaded small, run in a closed loop in every region, each commit noted.
 
 use rhumb_bench::client::postgres::{Endpoint, Failure, Session};
-use rhumb_bench::driver::{DriverOptions, Seat, Until};
+use rhumb_bench::driver::{ClientSlot, DriverOptions, Until};
 use rhumb_bench::report::Report;
 use rhumb_bench::tables::InitOptions;
 use rhumb_bench::transactions::{self, Drawn, RunOptions, Terminal, Transactions, Verdict};
@@ -122,8 +122,8 @@ impl Transactions for Noted {
         self.tpcc.kinds()
     }
 
-    fn terminal(&self, seat: Seat, rng: Rng) -> NotedTerminal {
-        NotedTerminal { terminal: self.tpcc.terminal(seat, rng), region: seat.region, commits: self.commits.clone() }
+    fn terminal(&self, slot: ClientSlot, rng: Rng) -> NotedTerminal {
+        NotedTerminal { terminal: self.tpcc.terminal(slot, rng), region: slot.region, commits: self.commits.clone() }
     }
 }
 

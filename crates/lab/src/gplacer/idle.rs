@@ -23,7 +23,7 @@ impl Idle {
     pub fn new(rtt: RttMatrix, placement: Placement, seed: u64) -> Result<Idle, SimError> {
         let config = Config::new(rtt, 1);
         let topology = Arc::new(config.topology.clone());
-        let factory = move |site, _life| Site::new(site, Arc::clone(&topology), placement.clone(), SiteConfig::default());
+        let factory = move |site, _incarnation| Site::new(site, Arc::clone(&topology), placement.clone(), SiteConfig::default());
         let mut world = World::new(config, seed, factory);
         world.run_for(SETTLING)?;
         Ok(Idle { world })

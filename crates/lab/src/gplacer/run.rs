@@ -64,7 +64,7 @@ pub fn run(setup: &Setup, progress: &mut dyn Progress) -> Result<Run, SimError> 
     let config = Config { events_max: EVENTS_MAX, ..Config::new(placed::five(), 1) };
     let topology = Arc::new(config.topology.clone());
     let placement = placed::placement(setup.form);
-    let factory = move |site, _life| Site::new(site, Arc::clone(&topology), placement.clone(), SiteConfig::default());
+    let factory = move |site, _incarnation| Site::new(site, Arc::clone(&topology), placement.clone(), SiteConfig::default());
     let mut world: World<Site> = World::new(config, setup.seed, factory);
     world.run_for(SETTLING)?;
     let meter = Rc::new(RefCell::new(Meter::default()));

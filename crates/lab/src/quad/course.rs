@@ -96,7 +96,7 @@ impl Course {
         });
         let quorums = self.quorums.clone();
         let factory =
-            move |site, _life| Site::new(site, quorums.clone(), Protocol { adaptation: adaptation.clone(), ..Protocol::default() });
+            move |site, _incarnation| Site::new(site, quorums.clone(), Protocol { adaptation: adaptation.clone(), ..Protocol::default() });
         let mut world: World<Site> = World::new(config, self.seed, factory);
         let sites = self.cluster.sites();
         for (site, speed) in sites.iter().zip(&self.speeds) {

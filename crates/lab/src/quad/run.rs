@@ -68,7 +68,7 @@ pub fn run(setup: &Setup, progress: &mut dyn Progress) -> Result<Run, SimError> 
     progress.begin(&setup.title);
     let config = Config { local: setup.local, events_max: p::EVENTS_MAX, ..Config::new(setup.cluster.rtt.clone(), 1) };
     let quorums = setup.quorums.clone();
-    let factory = move |site, _life| Site::new(site, quorums.clone(), Protocol::default());
+    let factory = move |site, _incarnation| Site::new(site, quorums.clone(), Protocol::default());
     let mut world: World<Site> = World::new(config, setup.seed, factory);
     world.run_for(p::SETTLING)?;
     let sites = setup.cluster.sites();

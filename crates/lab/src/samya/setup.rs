@@ -30,7 +30,7 @@ pub struct Samya {
 
 /// Where the leader of MultiPaxSys stands first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Seat {
+pub enum LeaderRegion {
     /// In the middle of the US: of all regions the nearest to a majority.
     UsCentral,
     /// In the region of the US where the clients are.
@@ -43,7 +43,7 @@ pub enum System {
     /// Samya.
     Samya(Samya),
     /// One replicated log.
-    MultiPaxSys(multipaxsys::Settings, Seat),
+    MultiPaxSys(multipaxsys::Settings, LeaderRegion),
     /// Shares, borrowed from one site after another.
     Demarcation(escrow::Lending),
     /// Samya without a limit.
@@ -108,12 +108,12 @@ impl Setup {
     }
 }
 
-impl Seat {
+impl LeaderRegion {
     /// The region's name.
     pub fn region(self) -> &'static str {
         match self {
-            Seat::UsCentral => "us-central1",
-            Seat::UsWest => "us-west1",
+            LeaderRegion::UsCentral => "us-central1",
+            LeaderRegion::UsWest => "us-west1",
         }
     }
 }
@@ -126,8 +126,10 @@ impl System {
                 Prediction::Model => format!("Samya {}, {}", it.protocol, it.offer),
                 other => format!("Samya {}, {}, prediction {other}", it.protocol, it.offer),
             },
-            System::MultiPaxSys(it, Seat::UsCentral) if *it == multipaxsys::Settings::default() => "MultiPaxSys".into(),
-            System::MultiPaxSys(it, seat) if *it == multipaxsys::Settings::default() => format!("MultiPaxSys, {}", seat.region()),
+            System::MultiPaxSys(it, LeaderRegion::UsCentral) if *it == multipaxsys::Settings::default() => "MultiPaxSys".into(),
+            System::MultiPaxSys(it, leader_region) if *it == multipaxsys::Settings::default() => {
+                format!("MultiPaxSys, {}", leader_region.region())
+            }
             System::MultiPaxSys(it, _) => format!("MultiPaxSys, depth {} batch {}", it.depth, it.batch),
             System::Demarcation(escrow::Lending::Half) => "Demarcation/Escrow".into(),
             System::Demarcation(escrow::Lending::Need) => "Demarcation, needs only".into(),

@@ -7,7 +7,7 @@ use super::meter::Meter;
 use super::parameters::{EVENTS_MAX, LOCAL, MULTIPAXSYS_US, REGIONS};
 pub use super::prediction::Models;
 use super::prediction::{Foresight, LastEpoch};
-use super::setup::{Prediction, Samya, Seat, Setup, System, Trouble};
+use super::setup::{LeaderRegion, Prediction, Samya, Setup, System, Trouble};
 use crate::experiment::Progress;
 use rhumb_core::actor::Actor;
 use rhumb_core::{RegionId, RttMatrix, SiteId, Span, Topology, wan};
@@ -45,7 +45,7 @@ pub fn run(setup: &Setup, models: Option<&Models>, progress: &mut dyn Progress) 
     progress.begin(&setup.system.name());
     match setup.system {
         System::Samya(form) => samya(setup, form, models, progress),
-        System::MultiPaxSys(settings, seat) => multipaxsys(setup, settings, seat, progress),
+        System::MultiPaxSys(settings, leader_region) => multipaxsys(setup, settings, leader_region, progress),
         System::Demarcation(lending) => escrow(setup, Shortage::Borrow(lending), progress),
         System::NoConstraint => escrow(setup, Shortage::Allow, progress),
         System::NoRedistribution => escrow(setup, Shortage::Reject, progress),
@@ -86,13 +86,18 @@ fn escrow(setup: &Setup, shortage: Shortage, progress: &mut dyn Progress) -> Res
     measure(World::new(config, setup.seed, factory), setup, &cluster, Spec::new(setup.limit), shortage != Shortage::Allow, progress)
 }
 
-fn multipaxsys(setup: &Setup, settings: multipaxsys::Settings, seat: Seat, progress: &mut dyn Progress) -> Result<Run, LoadError> {
+fn multipaxsys(
+    setup: &Setup,
+    settings: multipaxsys::Settings,
+    leader_region: LeaderRegion,
+    progress: &mut dyn Progress,
+) -> Result<Run, LoadError> {
     let matrix = RttMatrix::parse("multipaxsys_7.csv", include_str!("../../data/multipaxsys_7.csv")).expect("a test reads it");
     let config = config(matrix, setup.sites_per_region);
     let cluster = Cluster::of_multipaxsys(setup, &config.topology);
     let sites: Vec<SiteId> = config.topology.sites().collect();
     let mut voters = cluster.servers.clone();
-    voters.sort_by_key(|voter| config.topology.name(voter.region) != seat.region());
+    voters.sort_by_key(|voter| config.topology.name(voter.region) != leader_region.region());
     let factory = move |site, _| Replica::new(site, sites.clone(), voters.clone(), settings);
     measure(World::new(config, setup.seed, factory), setup, &cluster, Spec::new(setup.limit), true, progress)
 }

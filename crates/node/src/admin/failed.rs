@@ -13,6 +13,8 @@ const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
 /// What is answered instead of what was asked for.
 pub(super) struct Failed {
     status: StatusCode,
+    /// The header Allow, where a handler refuses its own method. Where no handler takes the method, the router adds it.
+    allow: Option<HeaderValue>,
     error: Error,
 }
 
@@ -20,7 +22,7 @@ impl Failed {
     /// With the usual status of `code`.
     pub fn new(code: Code, message: impl Into<String>) -> Failed {
         let status = StatusCode::from_u16(code.statuses()[0]).expect("the table holds statuses");
-        Failed { status, error: Error::new(code, message) }
+        Failed { status, allow: None, error: Error::new(code, message) }
     }
 
     /// The request can never be granted.
@@ -32,6 +34,12 @@ impl Failed {
     pub fn invalid_with(status: StatusCode, message: impl Into<String>) -> Failed {
         debug_assert!(Code::Invalid.statuses().contains(&status.as_u16()), "{status} is not in the table");
         Failed { status, ..Failed::invalid(message) }
+    }
+
+    /// The path takes the method, but not for what is asked of it; it takes the methods in `allow`.
+    pub fn method_not_allowed(allow: &'static str, message: impl Into<String>) -> Failed {
+        let allow = Some(HeaderValue::from_static(allow));
+        Failed { allow, ..Failed::invalid_with(StatusCode::METHOD_NOT_ALLOWED, message) }
     }
 
     /// The body has more bytes than are taken.
@@ -80,6 +88,37 @@ impl IntoResponse for Failed {
         if is_retryable {
             response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER_SECONDS);
         }
+        if let Some(allow) = self.allow {
+            response.headers_mut().insert(header::ALLOW, allow);
+        }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[tokio::test]
+    async fn every_error_of_a_transaction_has_its_status_and_code() {
+        for (error, status, code) in [
+            (TxnError::Conflict("a row is locked".into()), 409, "CONFLICT"),
+            (TxnError::LockTimeout("no answer within 5 ms".into()), 409, "LOCKTIMEOUT"),
+            (TxnError::Unavailable("no majority".into()), 503, "UNAVAILABLE"),
+            (TxnError::Unknown("the site stopped".into()), 504, "UNKNOWN"),
+            (TxnError::TooLarge("13 MiB".into()), 400, "INVALID"),
+            (TxnError::Invalid("a write".into()), 400, "INVALID"),
+            (TxnError::OutOfRange("too old".into()), 400, "INVALID"),
+            (TxnError::Unsupported("locks".into()), 400, "INVALID"),
+        ] {
+            let message = error.to_string();
+            let response = Failed::from(error).into_response();
+            assert_eq!(response.status(), status, "{message}");
+            assert_eq!(response.headers().contains_key(header::RETRY_AFTER), status == 503, "{message}");
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+            let body: Value = serde_json::from_slice(&body).expect("JSON");
+            assert_eq!(body, json!({"error": {"code": code, "message": message}}));
+        }
     }
 }

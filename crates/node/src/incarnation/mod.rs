@@ -41,7 +41,7 @@ use crate::service::Service;
 use error::ADVICE;
 use history::History;
 use rhumb_core::{RegionId, SiteId};
-use rhumb_store::incarnations::{Flaw, Heard, Missed};
+use rhumb_store::incarnations::{Heard, Missed, StampError};
 use rhumb_store::{FjallEngine, Stamp, Syncs, replace_file};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -158,13 +158,15 @@ impl<'a> Past<'a> {
         files: &Path,
     ) -> Result<(), IncarnationError> {
         let folder = files.parent().unwrap_or(files).to_owned();
-        self.history.check_store(store, stamp, resumed).map_err(|flaw| match flaw {
-            Flaw::Missing => IncarnationError::Missing { folder },
-            Flaw::Unlisted { found } => {
+        self.history.check_store(store, stamp, resumed).map_err(|error| match error {
+            StampError::Missing => IncarnationError::Missing { folder },
+            StampError::Unlisted { found } => {
                 let expected = "never, as far as its list of incarnations goes: that is of another time".to_owned();
                 IncarnationError::Older { folder, found: describe(found), expected }
             }
-            Flaw::Older { found, expected } => IncarnationError::Older { folder, found: describe(found), expected: describe(expected) },
+            StampError::Older { found, expected } => {
+                IncarnationError::Older { folder, found: describe(found), expected: describe(expected) }
+            }
         })
     }
 

@@ -1,6 +1,10 @@
 //! What a site counts and measures, in the text format of Prometheus.
 //!
 //! Every handle here is an atomic shared with the registry: counting costs no lock on the paths of messages and commits.
+//!
+//! Protocols name their events, such as `commit.aborted_stale` (all causes of aborts: `replicated-commit/src/gateway/conclusion.rs`, in
+//! `counted`). [`ActorMetrics::event`] makes series of them: `rhumb_aborts_total{cause="stale"}` of the events that begin with
+//! `commit.aborted_`, `rhumb_handoffs_total` of `commit.handed_over`, and `rhumb_events_total{event="…"}` of all others.
 
 pub mod resources;
 mod tables;
@@ -92,7 +96,7 @@ pub struct Metrics {
     /// Connections of other sites that were closed for what they sent.
     pub refused: Counter,
     /// Connections that were closed before they had proved to be of a site of the cluster.
-    pub strangers: Counter,
+    pub unproven: Counter,
     /// Commits of clients of this process.
     pub commits: CommitMetrics,
     /// Likewise, of Catenae.
@@ -238,7 +242,7 @@ impl Metrics {
             sync: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1e-4, 2.0, 14))),
             batches: Family::new_with_constructor(|| Histogram::new(exponential_buckets(1.0, 2.0, 12))),
             refused: Counter::default(),
-            strangers: Counter::default(),
+            unproven: Counter::default(),
             commits: CommitMetrics::default(),
             epochs: EpochMetrics {
                 outcomes: outcomes(["committed", "conflict", "refused", "unknown"]),
@@ -272,7 +276,7 @@ impl Metrics {
         registry.register(
             "peer_connections_unproven",
             "Incoming connections closed before they had proved to be of a site of the cluster",
-            self.strangers.clone(),
+            self.unproven.clone(),
         );
         registry.register("mailbox_inputs", "Inputs waiting for the actor of a service", self.mailbox.clone());
         registry.register_with_unit("actor_step", "Time of a step and its effects", Unit::Seconds, self.step.clone());

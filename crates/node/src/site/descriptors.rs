@@ -4,7 +4,7 @@
 
 use crate::admin::listener::CONNECTIONS_MAX as HTTP_CONNECTIONS_MAX;
 use crate::config::Setup;
-use crate::transport::STRANGERS_MAX;
+use crate::transport::UNPROVEN_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 use thiserror::Error;
@@ -42,7 +42,7 @@ pub fn secure(setup: &Setup, clients: usize) -> Result<(), DescriptorsError> {
 
 /// With each other site there is a connection either way.
 fn needed(sites: usize, clients: usize) -> u64 {
-    (2 * sites + STRANGERS_MAX + HTTP_CONNECTIONS_MAX + clients) as u64 + FILES_MAX
+    (2 * sites + UNPROVEN_MAX + HTTP_CONNECTIONS_MAX + clients) as u64 + FILES_MAX
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn every_listener_counts() {
-        assert_eq!(needed(5, 2_600), 10 + STRANGERS_MAX as u64 + 256 + 2_600 + 4_000);
+        assert_eq!(needed(5, 2_600), 10 + UNPROVEN_MAX as u64 + 256 + 2_600 + 4_000);
     }
 
     #[test]

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_all_sites_agree_on_is_refused_once_changed_and_makes_a_stranger_of_the_site() {
+    fn a_setting_that_all_sites_agree_on_is_refused_once_changed_and_makes_a_non_member_of_the_site() {
         let shop = setup(SHOP);
         assert_eq!(shop.agreed().iter().map(|agreed| agreed.name).collect::<Vec<_>>(), OTHERS.map(|(name, _)| name));
         let folder = tempfile::tempdir().expect("a folder");

@@ -37,7 +37,7 @@ pub(super) fn store_folders(setup: &Setup, with_catenae: bool, with_quad: bool) 
     folders
 }
 
-/// Opens the stores, and begins a life; reads journals, so off the runtime's threads.
+/// Opens the stores, and begins an incarnation; reads journals, so off the runtime's threads.
 pub(super) async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stores, RunError> {
     let (folder, owner) = (setup.data_dir.clone(), Owner::new(setup));
     let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };

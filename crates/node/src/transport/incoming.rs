@@ -1,14 +1,14 @@
 //! The tasks that hear peers: one accepts connections, one per connection reads it.
 //!
-//! A connection that does not keep to the protocol is closed; the log says so, though not of each of many strangers, and nothing else
-//! notices. Nothing that it said is believed before it has proved that it is of a site of this cluster ([`super::handshake`]). A peer has
+//! A connection that does not keep to the protocol is closed; the log says so, though not of each of many unproven ones, and nothing
+//! else notices. Nothing that it said is believed before it has proved that it is of a site of this cluster ([`super::handshake`]). A peer has
 //! one connection: a newer one replaces it, one of an earlier incarnation is refused as long as there is one of a later.
 
 use super::acquaintance::Acquaintance;
 use super::handshake::{self, Unproven};
 use super::link::Link;
-use super::strangers::{STRANGERS_MAX, Strangers};
 use super::throttle::Throttle;
+use super::unproven::{UNPROVEN_MAX, UnprovenConnections};
 use super::{Inboxes, Transport};
 use crate::incarnation::IncarnationId;
 use crate::transport::frame::{self, FrameError, Greetings, HEADER_BYTES, Hello, Kind, Ping, Side};
@@ -26,8 +26,8 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// Who connects must have proved by then that it is a site of this cluster.
 const PROOF_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often the log says that a stranger was turned away.
-const STRANGER_SAID_EVERY: Duration = Duration::from_secs(1);
+/// How often the log says that an unproven connection was turned away.
+const UNPROVEN_SAID_EVERY: Duration = Duration::from_secs(1);
 /// After a failure to accept (out of file descriptors, say), so long a pause.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const READ_BYTES: usize = 64 << 10;
@@ -41,7 +41,7 @@ enum Refusal {
     Frame(#[from] FrameError),
     #[error("it proved nothing within {} s", PROOF_TIMEOUT.as_secs())]
     Slow,
-    #[error("it had proved nothing yet, and more than {STRANGERS_MAX} connections were such")]
+    #[error("it had proved nothing yet, and more than {UNPROVEN_MAX} connections were such")]
     Crowded,
     #[error("it belongs to another cluster; compare `cluster` and `regions` of the two configurations")]
     Cluster,
@@ -65,14 +65,14 @@ struct Hearing {
     transport: Arc<Transport>,
     inboxes: Arc<Inboxes>,
     current: Current,
-    strangers: Strangers,
+    unproven: UnprovenConnections,
     log: Throttle,
 }
 
-/// Accepts connections, for ever. There are at most one per peer and [`STRANGERS_MAX`].
+/// Accepts connections, for ever. There are at most one per peer and [`UNPROVEN_MAX`].
 pub async fn run(listener: TcpListener, transport: Arc<Transport>, inboxes: Arc<Inboxes>) {
-    let (current, strangers, log) = (Current::default(), Strangers::default(), Throttle::new(STRANGER_SAID_EVERY));
-    let hearing = Arc::new(Hearing { transport, inboxes, current, strangers, log });
+    let (current, unproven, log) = (Current::default(), UnprovenConnections::default(), Throttle::new(UNPROVEN_SAID_EVERY));
+    let hearing = Arc::new(Hearing { transport, inboxes, current, unproven, log });
     let mut tasks = JoinSet::new();
     loop {
         let (stream, address) = match listener.accept().await {
@@ -91,7 +91,7 @@ pub async fn run(listener: TcpListener, transport: Arc<Transport>, inboxes: Arc<
             let Ok(own) = take.await else { return };
             shared.hear(stream, address, own).await;
         });
-        if let Some(oldest) = hearing.strangers.add(address, handle.clone()) {
+        if let Some(oldest) = hearing.unproven.add(address, handle.clone()) {
             hearing.turn_away(oldest, &Refusal::Crowded);
         }
         let _ = give.send(handle);
@@ -106,7 +106,7 @@ impl Hearing {
     async fn hear(&self, mut stream: TcpStream, address: SocketAddr, own: AbortHandle) {
         let id = own.id();
         let proven = tokio::time::timeout(PROOF_TIMEOUT, self.prove(&mut stream)).await.unwrap_or(Err(Refusal::Slow));
-        if !self.strangers.remove(id) {
+        if !self.unproven.remove(id) {
             return;
         }
         let (hello, greetings) = match proven {
@@ -133,9 +133,9 @@ impl Hearing {
         }
     }
 
-    /// Counts a stranger that is turned away, and says so unless much else was said lately.
+    /// Counts an unproven connection that is turned away, and says so unless much else was said lately.
     fn turn_away(&self, address: SocketAddr, refusal: &Refusal) {
-        self.transport.metrics.strangers.inc();
+        self.transport.metrics.unproven.inc();
         if let Some(more) = self.log.pass(Instant::now()) {
             tracing::warn!("closed the connection of {address}: {refusal}{more}");
         }

@@ -2,16 +2,18 @@
 //!
 //! ```text
 //!   actors ──send──▶ Link: bounded queue, WAN delay ──▶ outgoing task ══TCP══▶ incoming task ──▶ Inbox of the service
-//!                      │ full, cut, lost: dropped and counted                     │ no room: stops reading for a while,
+//!                      │ full, cut, lost: dropped and counted                     │ cut: drops and counts
+//!                                                                                 │ no room: stops reading for a while,
 //!                                                                                   then drops and counts
 //! ```
 //!
 //! All services of a site share its links; every message says which one it is for.
 //!
 //! Sending never blocks and may lose: the protocols tolerate loss, duplication and reordering across reconnects. Within
-//! a connection messages keep their order. Delay, jitter and loss of the emulated wide area, and the faults switched on
-//! at run time, act on the sending side, between regions only; the hello that opens a connection is never delayed, so a
-//! cluster forms at the machine's own speed. Nobody is believed who has not proved to be of the cluster first (`handshake.rs`), and no
+//! a connection messages keep their order. Delay, jitter and loss of the emulated wide area act on the sending side, between
+//! regions only; the hello that opens a connection is never delayed, so a cluster forms at the machine's own speed. Faults that are
+//! switched on at run time (`faults.rs`) act on either side: `link.rs` drops or delays what a site sends, `incoming.rs` drops what it
+//! receives. Nobody is believed who has not proved to be of the cluster first (`handshake.rs`), and no
 //! message is taken whose sender's clock is far ahead (`clocks.rs`).
 
 mod acquaintance;
@@ -24,8 +26,8 @@ mod incoming;
 mod link;
 mod outgoing;
 mod pulse;
-mod strangers;
 mod throttle;
+mod unproven;
 
 use crate::clock::Clock;
 use crate::config::Setup;
@@ -51,7 +53,7 @@ use tokio::task::JoinSet;
 pub use faults::{Direction, Fault};
 pub use inbox::{Inbox, Inboxes, Room};
 pub use link::PEER_QUEUE_BYTES_MAX;
-pub use strangers::STRANGERS_MAX;
+pub use unproven::UNPROVEN_MAX;
 
 /// How often every peer is pinged.
 const PING_EVERY: Duration = Duration::from_secs(1);

@@ -17,7 +17,7 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Never heard. Pings are numbered from `first`, a number that no life before used, so that a late pong to one of
+    /// Never heard. Pings are numbered from `first`, a number that no incarnation before used, so that a late pong to one of
     /// those measures nothing.
     pub fn new(first: u64) -> Pulse {
         Pulse { heard: None, rtt: None, out: VecDeque::new(), next: first }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_pong_to_a_ping_of_this_life_measures_anything() {
+    fn only_a_pong_to_a_ping_of_this_incarnation_measures_anything() {
         let start = Instant::now();
         let mut pulse = Pulse::new(1_000);
         let ping = pulse.ping(start);

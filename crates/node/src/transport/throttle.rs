@@ -1,4 +1,4 @@
-//! Bounds how many lines strangers and wrong clocks have a site write to its log.
+//! Bounds how many lines a site writes to its log about unproven connections and wrong clocks.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -256,8 +256,8 @@ fn folder() -> PathBuf {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder").keep()
 }
 
-/// Begins a life of a site.
-pub fn lives(config: &Config) -> Incarnations {
+/// Begins an incarnation of a site.
+pub fn incarnations(config: &Config) -> Incarnations {
     Incarnations::begin(&config.data_dir).expect("a folder")
 }
 
@@ -336,7 +336,7 @@ pub fn start_as<E: Engine>(service: Service, config: &Config, port: TcpListener,
 /// The same by another clock.
 pub fn start_by<E: Engine>(clock: Clock, service: Service, config: &Config, port: TcpListener, engine: E) -> ToySite {
     let store = Store::open(engine).expect("a store");
-    let mut site = Site::new(setup(config), secret(config), lives(config), clock, Arc::new(Metrics::new())).expect("threads");
+    let mut site = Site::new(setup(config), secret(config), incarnations(config), clock, Arc::new(Metrics::new())).expect("threads");
     let handle = site.host(service, store, Toy::default()).expect("threads");
     site.open(port);
     ToySite { site, handle }

@@ -51,6 +51,7 @@ async fn every_refusal_has_one_form_and_a_code_of_the_table() {
         (get("/quotas/vm/acquire/3", "host: localhost"), 404, Code::NotFound, ""),
         (get("/chaos", "host: localhost"), 405, Code::Invalid, "\r\nallow: POST\r\n"),
         (post("/healthz", "content-length: 0", ""), 405, Code::Invalid, "\r\nallow: GET,HEAD\r\n"),
+        (get("/quotas/vm?read=exact", "host: localhost"), 405, Code::Invalid, "\r\nallow: PUT,PATCH,DELETE\r\n"),
         (get("/quotas", "host: evil.example"), 421, Code::Misdirected, ""),
         (get("/quotas", "host: localhost\r\norigin: null"), 403, Code::CrossOrigin, ""),
         (get("/quotas", "host: localhost\r\nhost: localhost"), 400, Code::Invalid, ""),

@@ -33,7 +33,7 @@ fn quorums(cores: &[u16], slave: u16) -> Quorums {
 const MOMENTS: [usize; 4] = [6, 12, 20, 30];
 
 fn check_schedules(case: &Case, bounds: Bounds) {
-    let searched = case.search(bounds).unwrap_or_else(|flaw| panic!("{flaw}"));
+    let searched = case.search(bounds).unwrap_or_else(|violation| panic!("{violation}"));
     println!("{searched:?}");
 }
 
@@ -74,11 +74,11 @@ mod planted {
     use rhumb_quad::planted::Planted;
 
     fn is_caught(rule: Planted) {
-        let flaw = MOMENTS.into_iter().find_map(|after| {
+        let violation = MOMENTS.into_iter().find_map(|after| {
             let case = Case { rules: Rules::breaking(rule), ..change_after(after, 0) };
             case.search(Bounds { departures: 1, apart: 0 }).err()
         });
-        println!("{}", flaw.unwrap_or_else(|| panic!("{rule:?} is not caught")));
+        println!("{}", violation.unwrap_or_else(|| panic!("{rule:?} is not caught")));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! What is said each tick only to learn who is up is never departed from.
 //!
 //! One client commits one transaction, at a moment that is part of the case; operators ask for changes. Of each schedule what
-//! [`World::flaw`] says must not happen.
+//! [`World::violation`] says must not happen.
 
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::actor::{Actor, Body, Effect, Gated, Input, Load, Loaded, Token};
@@ -14,7 +14,7 @@ use rhumb_quad::message::{Note, Promise};
 use rhumb_quad::planted::Planted;
 use rhumb_quad::{Admin, Answer, Config, Configuration, Epoch, Goal, Request, Site, Stamped, Timer};
 use rhumb_store::{MemoryEngine, Store};
-use rhumb_testkit::departures::{Bounds, Departure, Flaw, Searched, search};
+use rhumb_testkit::departures::{Bounds, Departure, Searched, Violation, search};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The longest that a schedule may take until all is well again.
@@ -52,10 +52,10 @@ enum Event {
         to: usize,
         body: Message,
     },
-    /// The next write of that life of the site becomes durable.
+    /// The next write of that incarnation of the site becomes durable.
     Sync {
         at: usize,
-        life: usize,
+        incarnation: usize,
     },
 }
 
@@ -67,7 +67,7 @@ struct Write {
 
 struct Machine {
     site: Site,
-    life: usize,
+    incarnation: usize,
     /// All that was written; `durable` of it is.
     log: Vec<Batch>,
     durable: usize,
@@ -98,7 +98,7 @@ pub struct World<'a> {
     /// Changes asked for.
     asked: usize,
     answers: BTreeMap<u64, Answer>,
-    flaw: Option<String>,
+    violation: Option<String>,
     trace: Vec<String>,
 }
 
@@ -140,7 +140,7 @@ impl Case {
     /// Runs all schedules within those bounds.
     ///
     /// # Errors
-    /// The first flaw.
+    /// The first violation.
     pub fn search(&self, bounds: Bounds) -> Result<Searched, String> {
         let each = |way: fn(usize) -> Departure| (0..self.sites).map(way);
         let losses = self.may_be_lost.iter().copied().map(Departure::Lose);
@@ -150,8 +150,8 @@ impl Case {
 }
 
 impl<'a> World<'a> {
-    /// Runs a schedule to its end. Returns how many steps it had that can be departed from; the flaw and all that happened if there was one.
-    pub fn run(case: &'a Case, departures: &'a [(usize, Departure)]) -> Result<usize, Flaw> {
+    /// Runs a schedule to its end. Returns how many steps it had that can be departed from; or the violation.
+    pub fn run(case: &'a Case, departures: &'a [(usize, Departure)]) -> Result<usize, Violation> {
         let machines = (0..case.sites).map(|_| Machine::new(case, site(0))).collect();
         let mut world = World {
             case,
@@ -165,7 +165,7 @@ impl<'a> World<'a> {
             acknowledged: None,
             asked: 0,
             answers: BTreeMap::new(),
-            flaw: None,
+            violation: None,
             trace: Vec::new(),
         };
         for at in 0..case.sites {
@@ -176,16 +176,16 @@ impl<'a> World<'a> {
         // All know who is up: from now on the schedule may be departed from.
         (world.steps, world.departures) = (0, departures);
         world.step(case.gateway, Input::Client { id: BEGIN, request: Request::Begin { mode: ReadMode::Locking } });
-        while world.flaw.is_none() && !world.is_well() {
+        while world.violation.is_none() && !world.is_well() {
             if world.ticks == TICKS_MAX {
-                world.flaw = Some("the sites do not get on".into());
+                world.violation = Some("the sites do not get on".into());
                 break;
             }
             world.tick();
         }
-        match world.flaw {
+        match world.violation {
             None => Ok(world.steps),
-            Some(flaw) => Err((flaw, world.trace)),
+            Some(what) => Err(Violation { what, trace: world.trace }),
         }
     }
 
@@ -212,7 +212,7 @@ impl<'a> World<'a> {
 
     fn drain(&mut self) {
         while let Some(event) = self.queue.pop_front() {
-            if self.flaw.is_some() {
+            if self.violation.is_some() {
                 return;
             }
             self.take(event);
@@ -254,7 +254,7 @@ impl<'a> World<'a> {
                     self.step(to, Input::Message { from, body });
                 }
             }
-            Event::Sync { at, life } if self.machines[at].life == life && !self.machines[at].lost => {
+            Event::Sync { at, incarnation } if self.machines[at].incarnation == incarnation && !self.machines[at].lost => {
                 let stalled = self.machines[at].stalled;
                 if stalled > self.ticks {
                     return self.late.push_back((stalled, event));
@@ -310,7 +310,7 @@ impl<'a> World<'a> {
                         machine.store.apply(&batch).expect("memory does not fail");
                         machine.log.push(batch);
                         machine.waiting.push_back(Write { then, token });
-                        self.queue.push_back(Event::Sync { at, life: machine.life });
+                        self.queue.push_back(Event::Sync { at, incarnation: machine.incarnation });
                     }
                     Effect::SetTimer { .. } | Effect::Collect(_) | Effect::Count(_) | Effect::Trace(_) => {}
                 }
@@ -344,7 +344,7 @@ impl<'a> World<'a> {
         }
         let machine = &mut self.machines[at];
         let mut again = Machine::new(self.case, site(at));
-        again.life = machine.life + 1;
+        again.incarnation = machine.incarnation + 1;
         again.log = std::mem::take(&mut machine.log);
         again.log.truncate(machine.durable);
         again.durable = machine.durable;
@@ -359,11 +359,11 @@ impl<'a> World<'a> {
         let configuration = machine.site.configuration();
         let known = self.decided.entry(configuration.epoch).or_insert_with(|| configuration.clone());
         if known != configuration {
-            self.flaw = Some(format!("two configurations of {}: {known}, and {configuration}", configuration.epoch));
+            self.violation = Some(format!("two configurations of {}: {known}, and {configuration}", configuration.epoch));
         }
         let claims = |epoch: Epoch| machine.site.holds() > epoch;
         if self.acknowledged.is_some_and(claims) && !machine.has_row() {
-            self.flaw =
+            self.violation =
                 Some(format!("{} says that it holds all before {}, and lacks what was acknowledged", site(at), machine.site.holds()));
         }
     }
@@ -403,7 +403,7 @@ impl<'a> World<'a> {
         self.drain();
         let Some(Answer::Rows { rows, .. }) = self.answers.get(&id) else { return false };
         if self.acknowledged.is_some() && rows.iter().all(|row| row.value.is_none()) {
-            self.flaw = Some(format!("{} does not show what was acknowledged", site(at)));
+            self.violation = Some(format!("{} does not show what was acknowledged", site(at)));
         }
         true
     }
@@ -417,7 +417,7 @@ impl Machine {
     fn new(case: &Case, me: SiteId) -> Machine {
         let store = Store::open(MemoryEngine::new()).expect("an empty engine opens");
         let (site, log, waiting) = (new_site(case, me), Vec::new(), VecDeque::new());
-        Machine { site, life: 0, log, durable: 0, waiting, store, lost: false, stalled: 0, isolated: 0 }
+        Machine { site, incarnation: 0, log, durable: 0, waiting, store, lost: false, stalled: 0, isolated: 0 }
     }
 
     /// True if the client's row is here.

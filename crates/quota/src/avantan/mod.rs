@@ -14,7 +14,7 @@
 //! | an offer is free again when | its slot is decided, or all ballots it was made to are given up | the instance is decided, or some member has refused it for ever |
 //! | without a majority | no redistribution | goes on among those who hear each other |
 //!
-//! Both are state machines for one quota at one site. They decide nothing about tokens: a [`Purse`] makes the offer, takes
+//! Both are state machines for one quota at one site. They decide nothing about tokens: a [`AccountPort`] makes the offer, takes
 //! it back, and applies a list. What they must not forget is in their `state()`, which the site writes to disk before a
 //! promise in the same [`Outbox`] leaves.
 //!
@@ -48,7 +48,7 @@ pub struct Call {
 }
 
 /// The tokens of the site, as a protocol sees them.
-pub trait Purse {
+pub trait AccountPort {
     /// Freezes an offer in answer to `call` and says what the site wants.
     fn offer(&mut self, call: Call) -> Entry;
     /// Takes the offer back.
@@ -56,7 +56,7 @@ pub trait Purse {
     /// Exchanges the offer for this site's share of a decided list.
     fn apply(&mut self, list: &List);
     /// This site holds so many tokens by how a list has ended, and would not by how a lost member may know it.
-    fn doubt(&mut self, held: u64);
+    fn put_in_doubt(&mut self, held: u64);
 }
 
 /// How an instance ended for this site.

@@ -1,7 +1,7 @@
 //! What Avantan does where a rule of it is broken.
 
 use super::any::{self, Instance};
-use super::{Any, Cause, Majority, Outbox, Patience, Purse, majority};
+use super::{AccountPort, Any, Cause, Majority, Outbox, Patience, majority};
 use crate::list::List;
 use crate::planted::Planted;
 
@@ -11,24 +11,24 @@ impl Majority {
         &mut self,
         waited: u32,
         patience: &Patience,
-        purse: &mut dyn Purse,
+        port: &mut dyn AccountPort,
         out: &mut Outbox<majority::Note, majority::Promise>,
     ) -> bool {
         let unfreezes = self.rules.breaks(Planted::UnfreezeOnTimeout) && waited >= patience.resend;
         if unfreezes {
             let leaders: Vec<_> = self.state.offered_to.keys().copied().collect();
             for leader in leaders {
-                self.forget_offer_to(leader, u64::MAX, Cause::Unanswered, purse, out);
+                self.forget_offer_to(leader, u64::MAX, Cause::Unanswered, port, out);
             }
         }
         unfreezes
     }
 
     /// Applies lists of slots that are over.
-    pub(super) fn replay(&self, lists: &[(u64, List)], purse: &mut dyn Purse) {
+    pub(super) fn replay(&self, lists: &[(u64, List)], port: &mut dyn AccountPort) {
         let again = lists.iter().filter(|(slot, list)| *slot < self.state.slot && list.entry(self.cluster.me).is_some());
         if self.rules.breaks(Planted::SlotReplay) {
-            again.for_each(|(_, list)| purse.apply(list));
+            again.for_each(|(_, list)| port.apply(list));
         }
     }
 }
@@ -39,20 +39,20 @@ impl Any {
         &mut self,
         waited: u32,
         patience: &Patience,
-        purse: &mut dyn Purse,
+        port: &mut dyn AccountPort,
         out: &mut Outbox<any::Note, any::Promise>,
     ) -> bool {
         let aborts = self.rules.breaks(Planted::AbortAfterAccept) && waited >= patience.resend;
         if aborts {
-            self.give_up(Cause::Unanswered, purse, out);
+            self.give_up(Cause::Unanswered, port, out);
         }
         aborts
     }
 
     /// Applies a list of an instance that is over.
-    pub(super) fn replay(&self, instance: Instance, list: &List, purse: &mut dyn Purse) {
+    pub(super) fn replay(&self, instance: Instance, list: &List, port: &mut dyn AccountPort) {
         if self.rules.breaks(Planted::SlotReplay) && self.is_over(instance) && list.entry(self.cluster.me).is_some() {
-            purse.apply(list);
+            port.apply(list);
         }
     }
 }

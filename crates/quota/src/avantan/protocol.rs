@@ -1,6 +1,6 @@
 //! Either version of Avantan behind one face: a quota chooses its own.
 
-use super::{Any, Call, Majority, Outbox, Patience, Purse, any, majority};
+use super::{AccountPort, Any, Call, Majority, Outbox, Patience, any, majority};
 use crate::cluster::Cluster;
 use crate::list::List;
 use crate::planted::Planted;
@@ -51,14 +51,14 @@ impl Protocol {
     ///
     /// # Panics
     /// If the bytes are not those of [`Protocol::state`] and [`Protocol::lists`].
-    pub fn recover(&mut self, state: Option<&Bytes>, lists: Option<&Bytes>, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn recover(&mut self, state: Option<&Bytes>, lists: Option<&Bytes>, port: &mut dyn AccountPort, out: &mut Out) {
         const READ: &str = "records are read by the version that wrote them";
         fn read<T: Default + serde::de::DeserializeOwned>(bytes: Option<&Bytes>) -> T {
             bytes.map(|bytes| decode(bytes).expect(READ)).unwrap_or_default()
         }
         match self {
-            Protocol::Majority(part) => out.of_majority(|out| part.recover(read(state), read(lists), purse, out)),
-            Protocol::Any(part) => out.of_any(|out| part.recover(read(state), read(lists), purse, out)),
+            Protocol::Majority(part) => out.of_majority(|out| part.recover(read(state), read(lists), port, out)),
+            Protocol::Any(part) => out.of_any(|out| part.recover(read(state), read(lists), port, out)),
         }
     }
 
@@ -95,44 +95,44 @@ impl Protocol {
     }
 
     /// Leads a redistribution. The site must be idle.
-    pub fn start(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn start(&mut self, call: Call, port: &mut dyn AccountPort, out: &mut Out) {
         match self {
-            Protocol::Majority(part) => out.of_majority(|out| part.start(call, purse, out)),
-            Protocol::Any(part) => out.of_any(|out| part.start(call, purse, out)),
+            Protocol::Majority(part) => out.of_majority(|out| part.start(call, port, out)),
+            Protocol::Any(part) => out.of_any(|out| part.start(call, port, out)),
         }
     }
 
     /// Takes a note; one of the other protocol belongs to no quota of this id.
-    pub fn on_note(&mut self, from: SiteId, note: Note, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn on_note(&mut self, from: SiteId, note: Note, port: &mut dyn AccountPort, out: &mut Out) {
         match (self, note) {
-            (Protocol::Majority(part), Note::Majority(note)) => out.of_majority(|out| part.on_note(from, note, purse, out)),
-            (Protocol::Any(part), Note::Any(note)) => out.of_any(|out| part.on_note(from, note, purse, out)),
+            (Protocol::Majority(part), Note::Majority(note)) => out.of_majority(|out| part.on_note(from, note, port, out)),
+            (Protocol::Any(part), Note::Any(note)) => out.of_any(|out| part.on_note(from, note, port, out)),
             _ => {}
         }
     }
 
     /// Takes a promise.
-    pub fn on_promise(&mut self, from: SiteId, promise: Promise, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn on_promise(&mut self, from: SiteId, promise: Promise, port: &mut dyn AccountPort, out: &mut Out) {
         match (self, promise) {
-            (Protocol::Majority(part), Promise::Majority(promise)) => out.of_majority(|out| part.on_promise(from, promise, purse, out)),
-            (Protocol::Any(part), Promise::Any(promise)) => out.of_any(|out| part.on_promise(from, promise, purse, out)),
+            (Protocol::Majority(part), Promise::Majority(promise)) => out.of_majority(|out| part.on_promise(from, promise, port, out)),
+            (Protocol::Any(part), Promise::Any(promise)) => out.of_any(|out| part.on_promise(from, promise, port, out)),
             _ => {}
         }
     }
 
     /// More sites were declared lost: those of `cluster`.
-    pub fn lose(&mut self, cluster: &Cluster, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn lose(&mut self, cluster: &Cluster, port: &mut dyn AccountPort, out: &mut Out) {
         match self {
-            Protocol::Majority(part) => out.of_majority(|out| part.lose(cluster, purse, out)),
-            Protocol::Any(part) => out.of_any(|out| part.lose(cluster, purse, out)),
+            Protocol::Majority(part) => out.of_majority(|out| part.lose(cluster, port, out)),
+            Protocol::Any(part) => out.of_any(|out| part.lose(cluster, port, out)),
         }
     }
 
     /// Time passes.
-    pub fn tick(&mut self, patience: &Patience, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn tick(&mut self, patience: &Patience, port: &mut dyn AccountPort, out: &mut Out) {
         match self {
-            Protocol::Majority(part) => out.of_majority(|out| part.tick(patience, purse, out)),
-            Protocol::Any(part) => out.of_any(|out| part.tick(patience, purse, out)),
+            Protocol::Majority(part) => out.of_majority(|out| part.tick(patience, port, out)),
+            Protocol::Any(part) => out.of_any(|out| part.tick(patience, port, out)),
         }
     }
 

@@ -9,10 +9,10 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Note {
-    /// The sender stands still, by the name of `standing`, with these tokens, as it knows the quota; `doubted`: [`Account::doubted`].
+    /// The sender stands still, by the name of `standing`, with these tokens, as it knows the quota; `in_doubt`: [`Account::in_doubt`].
     ///
-    /// [`Account::doubted`]: crate::account::Account
-    Standing { number: u64, standing: u64, tokens: SiteTokens, doubted: u64, terms: Terms },
+    /// [`Account::in_doubt`]: crate::account::Account
+    Standing { number: u64, standing: u64, tokens: SiteTokens, in_doubt: u64, terms: Terms },
     /// All stood still at one moment: go on.
     Go { number: u64 },
     /// The count has come to nothing.
@@ -27,8 +27,8 @@ pub enum Promise {
     Stand { number: u64 },
     /// The sender has stood still from its `Standing` of that name until now.
     Stood { number: u64, standing: u64 },
-    /// So many there were, of which so many are doubted; and all knew the quota so, if they did.
-    Counted { number: u64, tokens: Vec<SiteTokens>, doubted: u64, terms: Option<Terms> },
+    /// So many there were, of which so many are in doubt; and all knew the quota so, if they did.
+    Counted { number: u64, tokens: Vec<SiteTokens>, in_doubt: u64, terms: Option<Terms> },
 }
 
 impl fmt::Display for Note {

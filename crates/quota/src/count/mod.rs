@@ -56,7 +56,7 @@ pub struct Here {
     /// What it has.
     pub tokens: SiteTokens,
     /// Of these, those held that clients may have released at a lost site.
-    pub doubted: u64,
+    pub in_doubt: u64,
     /// As it knows the quota.
     pub terms: Terms,
     /// It is in no redistribution.
@@ -73,7 +73,7 @@ pub enum Ended {
         /// What they had.
         tokens: Vec<SiteTokens>,
         /// Of these, those held that clients may have released at a lost site.
-        doubted: u64,
+        in_doubt: u64,
         /// The terms on which all knew the quota, if they were the same: then any site's count can settle the tokens of lost sites.
         terms: Option<Terms>,
         /// [`Here::asked_before`] when this site stood still.
@@ -130,7 +130,7 @@ struct Leading {
 struct Word {
     standing: u64,
     tokens: SiteTokens,
-    doubted: u64,
+    in_doubt: u64,
     terms: Terms,
 }
 
@@ -181,10 +181,10 @@ impl Count {
             return;
         }
         let me = self.cluster.me;
-        let Here { name: number, tokens, doubted, terms, asked_before, .. } = here;
+        let Here { name: number, tokens, in_doubt, terms, asked_before, .. } = here;
         self.standing = Some(Standing { leader: me, number, name: number, asked_before, ticks: 0 });
         out.stands = true;
-        let said = BTreeMap::from([(me, Word { standing: number, tokens, doubted, terms })]);
+        let said = BTreeMap::from([(me, Word { standing: number, tokens, in_doubt, terms })]);
         self.leading = Some(Leading { number, asked_before, said, stood: BTreeSet::new(), ticks: 0 });
         out.promises.extend(self.cluster.others().map(|site| (site, Promise::Stand { number })));
         self.consider(out);
@@ -193,9 +193,9 @@ impl Count {
     /// Takes a note.
     pub fn on_note(&mut self, from: SiteId, note: Note, out: &mut Out) {
         match note {
-            Note::Standing { number, standing, tokens, doubted, terms } => {
+            Note::Standing { number, standing, tokens, in_doubt, terms } => {
                 if let Some(leading) = self.leading.as_mut().filter(|leading| leading.number == number) {
-                    let word = Word { standing, tokens, doubted, terms };
+                    let word = Word { standing, tokens, in_doubt, terms };
                     if self.rules.breaks(Planted::CountMixed) {
                         leading.said.insert(from, word);
                     }
@@ -235,9 +235,9 @@ impl Count {
                     self.consider(out);
                 }
             }
-            Promise::Counted { number, tokens, doubted, terms } => {
+            Promise::Counted { number, tokens, in_doubt, terms } => {
                 if let Some((_, _, asked_before)) = self.stood.take_if(|(leader, of, _)| (*leader, *of) == (from, number)) {
-                    out.ended = Some(Ended::Counted { tokens, doubted, terms, asked_before, led: false });
+                    out.ended = Some(Ended::Counted { tokens, in_doubt, terms, asked_before, led: false });
                 }
             }
         }
@@ -269,8 +269,8 @@ impl Count {
         let ticks = before.map_or(0, |before| before.ticks);
         self.standing = Some(Standing { leader: from, number, name: here.name, asked_before: here.asked_before, ticks });
         out.stands = true;
-        let Here { name: standing, tokens, doubted, terms, .. } = here;
-        out.notes.push((from, Note::Standing { number, standing, tokens, doubted, terms }));
+        let Here { name: standing, tokens, in_doubt, terms, .. } = here;
+        out.notes.push((from, Note::Standing { number, standing, tokens, in_doubt, terms }));
     }
 
     /// The next phase, once all have said what this one needs.
@@ -286,11 +286,11 @@ impl Count {
             let mut all = said.values().map(|word| word.terms);
             let terms = all.next().filter(|first| all.all(|terms| terms == *first));
             let tokens: Vec<SiteTokens> = said.values().map(|word| word.tokens).collect();
-            let doubted = said.values().map(|word| word.doubted).sum();
+            let in_doubt = said.values().map(|word| word.in_doubt).sum();
             self.leading = None;
-            let counted = Promise::Counted { number, tokens: tokens.clone(), doubted, terms };
+            let counted = Promise::Counted { number, tokens: tokens.clone(), in_doubt, terms };
             out.promises.extend(self.cluster.others().map(|site| (site, counted.clone())));
-            out.ended = Some(Ended::Counted { tokens, doubted, terms, asked_before, led: true });
+            out.ended = Some(Ended::Counted { tokens, in_doubt, terms, asked_before, led: true });
         } else if self.stands_for(self.cluster.me, number) {
             self.go_on(out);
             out.notes.extend(self.cluster.others().map(|site| (site, Note::Go { number })));

@@ -23,7 +23,7 @@ impl Site {
         let here = Here {
             name: self.last_read,
             tokens: quota.tokens(me),
-            doubted: quota.account.doubted,
+            in_doubt: quota.account.in_doubt,
             terms,
             idle: quota.protocol.is_idle(),
             asked_before: quota.offers + 1,
@@ -39,16 +39,16 @@ impl Site {
         }
         self.outcome.promises.extend(out.promises.into_iter().map(|(to, promise)| (to, Promise::Count(id, promise))));
         match out.ended {
-            Some(Ended::Counted { tokens, doubted, terms, asked_before, led }) => {
+            Some(Ended::Counted { tokens, in_doubt, terms, asked_before, led }) => {
                 fx.count("quota.count.done");
                 let settled = self.was_settled(id, terms);
                 if let Some(terms) = terms {
-                    self.settle_losses(id, &tokens, doubted, terms, fx);
+                    self.settle_losses(id, &tokens, in_doubt, terms, fx);
                 }
                 self.answer_readers(id, &tokens, asked_before, settled);
                 self.on_more_tokens(id, fx);
                 if led {
-                    self.settle_doubt(id);
+                    self.end_recount(id);
                     if settled {
                         self.bound_returning(id, &tokens);
                     }
@@ -63,14 +63,14 @@ impl Site {
             Some(Ended::Unanswered) => {
                 fx.count("quota.count.unanswered");
                 self.settling(id, Settling::unanswered);
-                self.settle_doubt(id);
+                self.end_recount(id);
                 self.refuse_readers(id);
                 self.on_more_tokens(id, fx);
             }
             None if out.goes_on => self.on_more_tokens(id, fx),
             None => return,
         }
-        self.stir(id, fx);
+        self.maybe_redistribute(id, fx);
     }
 
     /// Tells when what lost sites have of quota `id` is counted again, if this site is to do that.
@@ -81,9 +81,9 @@ impl Site {
     }
 
     /// What a count could say of quota `id` has been said.
-    fn settle_doubt(&mut self, id: QuotaId) {
+    fn end_recount(&mut self, id: QuotaId) {
         if let Some(quota) = self.quotas.get_mut(&id) {
-            quota.doubted = false;
+            quota.needs_recount = false;
         }
     }
 

@@ -72,7 +72,7 @@ impl Site {
                 Some(quota) if quota.definition == definition => continue,
                 Some(quota) => {
                     if definition.settled.losses > quota.definition.settled.losses {
-                        quota.account.doubted = 0;
+                        quota.account.in_doubt = 0;
                     }
                     quota.definition = definition.clone();
                 }
@@ -89,7 +89,7 @@ impl Site {
                 quota.account.issue(issued);
             }
             quota.granted(&self.config);
-            quota.drought.end();
+            quota.shortage.end();
             quota.collect_at_once(&self.config);
             self.outcome.batch.put_record(records::DEFINITIONS, records::quota_key(id), record::encode(&definition));
             self.outcome.accounts.insert(id);
@@ -102,7 +102,7 @@ impl Site {
         }
         for id in changed {
             self.on_more_tokens(id, fx);
-            self.stir(id, fx);
+            self.maybe_redistribute(id, fx);
         }
     }
 

@@ -98,7 +98,7 @@ impl Site {
             for id in self.quotas.keys().copied().collect::<Vec<_>>() {
                 self.quotas.get_mut(&id).expect("it was just listed").settling = None;
                 self.with_count(id, fx, |count, _, out| count.lose(&cluster, out));
-                self.with_protocol(id, fx, |protocol, purse, out| protocol.lose(&cluster, purse, out));
+                self.with_protocol(id, fx, |protocol, port, out| protocol.lose(&cluster, port, out));
             }
         }
         let is_heir = self.cluster.heir(losses) == self.cluster.me;
@@ -147,7 +147,7 @@ impl Site {
     }
 
     /// Those that are not lost were counted, all knowing the quota alike: what is missing, the lost ones have.
-    pub(super) fn settle_losses(&mut self, id: QuotaId, tokens: &[SiteTokens], doubted: u64, terms: Terms, fx: &mut Effects<Site>) {
+    pub(super) fn settle_losses(&mut self, id: QuotaId, tokens: &[SiteTokens], in_doubt: u64, terms: Terms, fx: &mut Effects<Site>) {
         if terms != self.terms(id) {
             return;
         }
@@ -158,7 +158,7 @@ impl Site {
         let beyond = number(terms.limit) - tokens.iter().map(total).sum::<i64>() - number(parts);
         if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
             fx.count("quota.lost.counted");
-            settling.counted = Some(Counted { beyond, held: tokens.iter().map(|site| site.held).sum(), doubted });
+            settling.counted = Some(Counted { beyond, held: tokens.iter().map(|site| site.held).sum(), in_doubt });
         }
     }
 

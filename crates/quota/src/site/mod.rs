@@ -16,7 +16,6 @@
 
 mod counting;
 mod define;
-mod drought;
 mod lost;
 mod pace;
 pub mod planted;
@@ -25,6 +24,7 @@ mod reads;
 mod recovery;
 mod redistribution;
 mod requests;
+mod shortage;
 mod waiting;
 
 use crate::account::Account;
@@ -169,7 +169,7 @@ impl Site {
     fn on_note(&mut self, from: SiteId, note: Note, fx: &mut Effects<Site>) {
         match note {
             Note::Catalog(note) => self.with_catalog(fx, |catalog, out| catalog.on_note(from, note, out)),
-            Note::Avantan(id, note) => self.with_protocol(id, fx, |protocol, purse, out| protocol.on_note(from, note, purse, out)),
+            Note::Avantan(id, note) => self.with_protocol(id, fx, |protocol, port, out| protocol.on_note(from, note, port, out)),
             Note::Count(id, note) => self.with_count(id, fx, |count, _, out| count.on_note(from, note, out)),
             Note::Look(id, read) => self.on_look(from, id, read, fx),
             Note::Seen(id, read, tokens) => self.on_seen(id, read, tokens, fx),
@@ -185,7 +185,7 @@ impl Site {
                 {
                     self.pace.answered(calling, from, self.ticks);
                 }
-                self.with_protocol(id, fx, |protocol, purse, out| protocol.on_promise(from, promise, purse, out))
+                self.with_protocol(id, fx, |protocol, port, out| protocol.on_promise(from, promise, port, out))
             }
             Promise::Count(id, promise) => self.with_count(id, fx, |count, here, out| count.on_promise(from, promise, here, out)),
         }

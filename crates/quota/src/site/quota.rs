@@ -3,7 +3,7 @@
 //! Source: Samya, 4.1.2, 4.2 and 4.3.
 
 use crate::account::Account;
-use crate::avantan::{Call, Protocol, Purse};
+use crate::avantan::{AccountPort, Call, Protocol};
 use crate::catalog::{Definition, QuotaId};
 use crate::config::Config;
 use crate::count::Count;
@@ -12,9 +12,9 @@ use crate::info::SiteTokens;
 use crate::list::{Entry, List};
 use crate::operation::Action;
 use crate::planted::Planted;
-use crate::site::drought::{Drought, STAGGER_TICKS};
 use crate::site::lost::Settling;
 use crate::site::pace::Calling;
+use crate::site::shortage::{STAGGER_TICKS, Shortage};
 use crate::site::waiting::{Needs, Waiting};
 use crate::spec::OfferPolicy;
 use crate::tokens::Tokens;
@@ -58,13 +58,13 @@ pub struct Quota {
     /// What other sites could spare was not enough for an operation that still waits.
     pub urgent: bool,
     /// Fewer tokens seem to be there than somebody wants: they are to be counted before that is said.
-    pub doubted: bool,
+    pub needs_recount: bool,
     /// This site leads a redistribution.
     pub leads: bool,
     /// The last redistribution that this site has led.
     pub calling: Option<Calling>,
     /// What is known of there being too few tokens.
-    pub drought: Drought,
+    pub shortage: Shortage,
     /// Ticks until the next may be led.
     pub rest: u32,
     /// Ticks until the next may be led to collect tokens ([`Quota::collects`]).
@@ -119,10 +119,10 @@ impl Quota {
             look_ahead_below: 0,
             foresees: false,
             urgent: false,
-            doubted: false,
+            needs_recount: false,
             leads: false,
             calling: None,
-            drought: Drought::none(config.dry_ticks, config.dry_ticks_max),
+            shortage: Shortage::none(config.dry_ticks, config.dry_ticks_max),
             rest: 0,
             debt_in: 0,
             debt_every: config.debt_ticks,
@@ -164,7 +164,7 @@ impl Quota {
     pub fn is_active(&self) -> bool {
         let waits = !self.acquires.is_empty() || !self.releases.is_empty() || !self.readers.is_empty();
         let moves = !self.protocol.is_idle() || !self.count.is_idle();
-        waits || moves || self.collects() || self.foresees || self.drought.is_on() || self.rest > 0 || self.settling.is_some()
+        waits || moves || self.collects() || self.foresees || self.shortage.is_on() || self.rest > 0 || self.settling.is_some()
     }
 
     /// True if `action` can be carried out for `amount` tokens: nothing changes hands while the site stands still.
@@ -209,7 +209,7 @@ impl Quota {
     /// Looks ahead if few tokens are left (Samya, 4.1.2, steps 4 and 5). True if more are going to be needed.
     pub fn look_ahead(&mut self, now: Time) -> bool {
         let left = self.account.tokens.left;
-        if left >= self.look_ahead_below || !self.protocol.is_idle() || self.drought.is_on() {
+        if left >= self.look_ahead_below || !self.protocol.is_idle() || self.shortage.is_on() {
             return false;
         }
         // Not again at every token: at half of what is left now.
@@ -218,9 +218,15 @@ impl Quota {
         self.foresees
     }
 
-    /// The purse for a step of the protocol at this moment; `needs`: what operations wait for, here and below.
-    pub fn purse<'a>(&'a mut self, site: SiteId, moment: Moment, needs: Tokens, config: &'a Config) -> (&'a mut Protocol, SitePurse<'a>) {
-        let purse = SitePurse {
+    /// The protocol and its account port, for a step at this moment; `needs`: what operations wait for, here and below.
+    pub fn port<'a>(
+        &'a mut self,
+        site: SiteId,
+        moment: Moment,
+        needs: Tokens,
+        config: &'a Config,
+    ) -> (&'a mut Protocol, SiteAccountPort<'a>) {
+        let port = SiteAccountPort {
             site,
             moment,
             needs,
@@ -233,12 +239,12 @@ impl Quota {
             moved: false,
             rules: Rules::HOLD,
         };
-        (&mut self.protocol, purse)
+        (&mut self.protocol, port)
     }
 }
 
 /// The tokens of a quota at this site, in the hands of its protocol: the offer policies.
-pub struct SitePurse<'a> {
+pub struct SiteAccountPort<'a> {
     site: SiteId,
     moment: Moment,
     needs: Tokens,
@@ -254,7 +260,7 @@ pub struct SitePurse<'a> {
     pub rules: Rules<Planted>,
 }
 
-impl SitePurse<'_> {
+impl SiteAccountPort<'_> {
     /// What is lacking, once `kept` stays here and the rest is pooled; `all`: as far as somebody waits for it. What may be
     /// needed soon does not compete with that. The paper's TokensWanted (Samya, 4.2, equations 4 and 5).
     fn wanted(&mut self, kept: Tokens, all: bool) -> Tokens {
@@ -277,7 +283,7 @@ impl SitePurse<'_> {
     }
 }
 
-impl Purse for SitePurse<'_> {
+impl AccountPort for SiteAccountPort<'_> {
     fn offer(&mut self, call: Call) -> Entry {
         *self.offers += 1;
         *self.offered_at = Some(self.moment.tick);
@@ -314,8 +320,8 @@ impl Purse for SitePurse<'_> {
         self.moved = true;
     }
 
-    fn doubt(&mut self, held: u64) {
-        self.account.doubted += held;
+    fn put_in_doubt(&mut self, held: u64) {
+        self.account.in_doubt += held;
         self.moved = true;
     }
 }

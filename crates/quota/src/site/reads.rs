@@ -61,7 +61,7 @@ impl Site {
             return fx.answer(client, too_many());
         }
         quota.readers.push_back(Reader { client, offers: quota.offers, waited: 0 });
-        self.stir(id, fx);
+        self.maybe_redistribute(id, fx);
     }
 
     pub(super) fn on_list(&mut self, client: RequestId) {

@@ -78,7 +78,7 @@ impl Site {
         }
         for id in self.quotas.keys().copied().collect::<Vec<_>>() {
             let (state, lists) = (recovery.protocols.remove(&id), recovery.lists.remove(&id));
-            self.with_protocol(id, fx, |protocol, purse, out| protocol.recover(state.as_ref(), lists.as_ref(), purse, out));
+            self.with_protocol(id, fx, |protocol, port, out| protocol.recover(state.as_ref(), lists.as_ref(), port, out));
         }
         self.take_up_losses(fx);
     }

@@ -5,7 +5,7 @@
 
 use super::Site;
 use super::pace::Calling;
-use super::quota::{Moment, Quota, SitePurse};
+use super::quota::{Moment, Quota, SiteAccountPort};
 use super::waiting::{TRIES_MAX, Waiting};
 use crate::avantan::{self, Cause, Ending, Protocol};
 use crate::catalog::QuotaId;
@@ -75,17 +75,17 @@ impl Site {
         &mut self,
         id: QuotaId,
         fx: &mut Effects<Site>,
-        step: impl FnOnce(&mut Protocol, &mut SitePurse<'_>, &mut avantan::Out),
+        step: impl FnOnce(&mut Protocol, &mut SiteAccountPort<'_>, &mut avantan::Out),
     ) {
         // A quota that this site does not know yet, or no more: the sender will ask again, or learn that it is gone.
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         let needs = quota.needs();
         let mut out = avantan::Out::default();
         let moment = Moment { now: self.now, tick: self.ticks };
-        let (protocol, mut purse) = quota.purse(self.cluster.me, moment, needs, &self.config);
-        purse.rules = self.rules;
-        step(protocol, &mut purse, &mut out);
-        if purse.moved {
+        let (protocol, mut port) = quota.port(self.cluster.me, moment, needs, &self.config);
+        port.rules = self.rules;
+        step(protocol, &mut port, &mut out);
+        if port.moved {
             self.outcome.accounts.insert(id);
             // Tokens may be on their way from now on.
             self.interrupt_count(id, fx);
@@ -116,7 +116,7 @@ impl Site {
     }
 
     /// Leads a redistribution of quota `id` if there is reason to and it can be done now.
-    pub(super) fn stir(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
+    pub(super) fn maybe_redistribute(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
         let rank = self.cluster.rank() as u32;
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         self.active.insert(id);
@@ -124,11 +124,11 @@ impl Site {
             return;
         }
         let settles = quota.settling.as_ref().is_some_and(|settling| settling.is_due());
-        if (quota.doubted || settles || !quota.readers.is_empty()) && quota.count.is_idle() {
+        if (quota.needs_recount || settles || !quota.readers.is_empty()) && quota.count.is_idle() {
             return self.lead_count(id, fx);
         }
-        // No redistribution settles the doubt, and until the next count it is not long.
-        if quota.doubted {
+        // No redistribution replaces the recount, and it is due soon.
+        if quota.needs_recount {
             return;
         }
         let reactive = !quota.account.tokens.covers(quota.needs());
@@ -136,7 +136,7 @@ impl Site {
             fx.count("quota.redistribution.reactive");
         } else if quota.foresees {
             fx.count("quota.redistribution.proactive");
-        } else if quota.drought.asks_again() {
+        } else if quota.shortage.asks_again() {
             fx.count("quota.redistribution.again");
         } else if quota.collects() && quota.debt_in == 0 {
             fx.count("quota.redistribution.debt");
@@ -146,12 +146,12 @@ impl Site {
         }
         quota.foresees = false;
         quota.leads = true;
-        let refused = quota.drought.asks_for();
+        let refused = quota.shortage.asks_for();
         let all = std::mem::take(&mut quota.urgent) || refused > 0;
-        self.with_protocol(id, fx, |protocol, purse, out| {
-            purse.need_at_least(refused);
-            let call = purse.call(all);
-            protocol.start(call, purse, out);
+        self.with_protocol(id, fx, |protocol, port, out| {
+            port.need_at_least(refused);
+            let call = port.call(all);
+            protocol.start(call, port, out);
         });
     }
 
@@ -159,7 +159,7 @@ impl Site {
     pub(super) fn look_ahead(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
         let quota = self.quotas.get_mut(&id).expect("a name leads to a quota");
         if quota.look_ahead(self.now) {
-            self.stir(id, fx);
+            self.maybe_redistribute(id, fx);
         }
     }
 
@@ -171,7 +171,7 @@ impl Site {
                 fx.count("quota.redistribution.applied");
                 quota.granted(&self.config);
                 // All sites were asked for what is to be taken back, and it is not there: if it never will be is counted.
-                quota.doubted |= *led && list.entries.len() == self.cluster.size() && quota.account.returning > 0;
+                quota.needs_recount |= *led && list.entries.len() == self.cluster.size() && quota.account.returning > 0;
                 // What all could spare has paid what each of them owes. So sites that owe do not ask one after another for what nobody has, and
                 // no count that somebody leads now is interrupted.
                 if !*led && list.entries.len() == self.cluster.size() && quota.account.owed > 0 && quota.account.returning == 0 {
@@ -200,7 +200,7 @@ impl Site {
         if matches!(ending, Ending::Decided { .. }) || led {
             self.judge(id, &ending, fx);
         }
-        self.stir(id, fx);
+        self.maybe_redistribute(id, fx);
     }
 
     /// Serves what waits for tokens of `id` and of the quotas below it: first come, first served, but nobody waits behind
@@ -233,7 +233,7 @@ impl Site {
         }
         // What has enough of this quota may lack tokens of one above it.
         for quota in lacking.into_iter().filter(|quota| *quota != id) {
-            self.stir(quota, fx);
+            self.maybe_redistribute(quota, fx);
         }
         let below = self.quotas.get(&id).map(|quota| quota.waiting_below(actions));
         for child in below.unwrap_or_default() {
@@ -294,12 +294,12 @@ impl Site {
         let sum = |part: fn(&Entry) -> u64| list.entries.iter().map(part).sum::<u64>();
         let owed = sum(|entry| entry.owed);
         if sum(|entry| entry.offered.left) >= sum(|entry| entry.wanted.left).saturating_add(owed) {
-            return quota.drought.end();
+            return quota.shortage.end();
         }
         let since = quota.offered_at.and_then(|at| u32::try_from(self.ticks - at + 1).ok());
         let age = since.zip(if led { Some(0) } else { list.gathered }).map(|(since, gathered)| since.saturating_add(gathered));
         let left = sum(|entry| entry.offered.left + entry.kept.left).saturating_sub(owed);
-        quota.drought.begin(age.filter(|_| complete).map(|_| left), age.unwrap_or(0), rank);
+        quota.shortage.begin(age.filter(|_| complete).map(|_| left), age.unwrap_or(0), rank);
     }
 
     /// What a list tells of the tokens that there are. Only one that this site led tells for sure: in another's, entries may
@@ -354,13 +354,13 @@ impl Site {
             let refusal = match (lacks, heard) {
                 (false, _) => None,
                 (true, true) if verdict.counted => verdict.refusal(&mut waiting, &name),
-                (true, true) => verdict.refusal(&mut waiting, &name).or_else(|| quota.drought.refusal(&waiting.operation, &name)),
-                (true, false) => quota.drought.refusal(&waiting.operation, &name),
+                (true, true) => verdict.refusal(&mut waiting, &name).or_else(|| quota.shortage.refusal(&waiting.operation, &name)),
+                (true, false) => quota.shortage.refusal(&waiting.operation, &name),
             };
             match refusal {
                 None => {
                     quota.urgent |= lacks && heard;
-                    quota.doubted |= lacks && heard && !verdict.counted && verdict.lacks(&waiting.operation);
+                    quota.needs_recount |= lacks && heard && !verdict.counted && verdict.lacks(&waiting.operation);
                     queue(self.quotas.get_mut(&link).expect("it was just there"), action).push_back(waiting);
                 }
                 Some(refusal) => {
@@ -373,7 +373,7 @@ impl Site {
                     if let Refusal::Unreachable { why, .. } = &refusal
                         && action == Action::Acquire
                     {
-                        quota.drought.tried(verdict.contended.then_some(amount), why.clone(), rank);
+                        quota.shortage.tried(verdict.contended.then_some(amount), why.clone(), rank);
                     }
                     self.finish(link, waiting, Err(refusal));
                 }
@@ -384,19 +384,19 @@ impl Site {
     pub(super) fn tick_quota(&mut self, id: QuotaId, fx: &mut Effects<Site>) {
         let patience = self.config.patience.for_answers_after(self.pace.slowest());
         if !self.quotas.get(&id).is_some_and(|quota| quota.protocol.is_idle()) {
-            self.with_protocol(id, fx, |protocol, purse, out| protocol.tick(&patience, purse, out));
+            self.with_protocol(id, fx, |protocol, port, out| protocol.tick(&patience, port, out));
         }
         if self.quotas.get(&id).is_some_and(|quota| !quota.count.is_idle()) {
             self.with_count(id, fx, |count, _, out| count.tick(out));
         }
         let Some(quota) = self.quotas.get_mut(&id) else { return };
-        quota.drought.tick(!quota.protocol.is_idle());
+        quota.shortage.tick(!quota.protocol.is_idle());
         quota.rest = quota.rest.saturating_sub(1);
         quota.debt_in = quota.debt_in.saturating_sub(1);
         quota.settling.iter_mut().for_each(|settling| settling.tick());
         self.expire(id, fx);
         self.on_more_tokens(id, fx);
-        self.stir(id, fx);
+        self.maybe_redistribute(id, fx);
         if self.quotas.get(&id).is_none_or(|quota| !quota.is_active() && quota.needs().is_none()) {
             self.active.remove(&id);
         }

@@ -110,7 +110,7 @@ impl Site {
                 Action::Free => unreachable!("the catalog decides what is freed"),
             };
             assert!(enough, "it was looked at before");
-            quota.drought.carried_out(operation.action, amount);
+            quota.shortage.carried_out(operation.action, amount);
             self.outcome.accounts.insert(*link);
         }
         let done = Done { left: self.quotas[&id].account.tokens.left };
@@ -130,7 +130,7 @@ impl Site {
             Action::Release | Action::Free if self.cluster.size() == 1 => Some(Refusal::NotHeld { quota: name, amount }),
             // There are enough, as soon as they are counted.
             _ if quota.account.allows(operation.action, amount) => None,
-            _ => quota.drought.refusal(operation, &name),
+            _ => quota.shortage.refusal(operation, &name),
         }
     }
 
@@ -182,7 +182,7 @@ impl Site {
         queue.push_back(Waiting { operation, slots: vec![slot], lacking, offers, tries: 0, waited: 0 });
         self.need(id, action, amount);
         fx.count("quota.waited");
-        self.stir(lacking, fx);
+        self.maybe_redistribute(lacking, fx);
     }
 
     /// Has the catalog decide that tokens of quota `id` are freed.

@@ -2,7 +2,7 @@
 //! each, every failure at every moment.
 //!
 //! ```text
-//!   Start    ─▶ a site leads a redistribution             Nudge   ─▶ a leader makes do with the answers it has, or a cohort asks
+//!   Start    ─▶ a site leads a redistribution             Resend   ─▶ a leader makes do with the answers it has, or a cohort asks
 //!   Deliver  ─▶ a site takes a message                    Timeout ─▶ a leader gives up, or a cohort acts itself
 //!   Stall    ─▶ nothing that a site writes is synced      Crash   ─▶ a site starts again from what is on its disk
 //!   Acquire, Release ─▶ a client takes a token, or brings it back
@@ -26,8 +26,8 @@
 #![allow(clippy::disallowed_types)]
 
 mod part;
+mod port;
 mod properties;
-mod purse;
 mod tables;
 
 use part::Input;
@@ -66,7 +66,7 @@ pub struct Budget {
     /// Redistributions that each site begins.
     pub starts: [u8; SITES],
     /// Leaders that make do, cohorts that ask.
-    pub nudges: u8,
+    pub resends: u8,
     /// Timeouts that each site suffers.
     pub timeouts: [u8; SITES],
     /// Crashes of each site.
@@ -153,15 +153,15 @@ impl Avantan {
 impl Budget {
     /// Pays for `input` at `site`; none if there is nothing left for it.
     fn pay(mut self, site: usize, input: Input) -> Option<Budget> {
-        let purse = match input {
+        let port = match input {
             Input::Deliver(_) | Input::Stall => return Some(self),
             Input::Start => &mut self.starts[site],
-            Input::Nudge => &mut self.nudges,
+            Input::Resend => &mut self.resends,
             Input::Timeout => &mut self.timeouts[site],
             Input::Crash => &mut self.crashes[site],
             Input::Acquire | Input::Release => &mut self.uses,
         };
-        *purse = purse.checked_sub(1)?;
+        *port = port.checked_sub(1)?;
         Some(self)
     }
 }
@@ -186,7 +186,7 @@ impl Model for Avantan {
             actions.extend(state.network.iter().map(|id| Action { site: tables.receiver(*id), input: Input::Deliver(*id) }));
         });
         for site in 0..SITES {
-            let others = [Input::Start, Input::Nudge, Input::Timeout, Input::Stall, Input::Crash, Input::Acquire, Input::Release];
+            let others = [Input::Start, Input::Resend, Input::Timeout, Input::Stall, Input::Crash, Input::Acquire, Input::Release];
             let affordable = others.into_iter().filter(|input| state.budget.pay(site, *input).is_some());
             // To stall is to prepare a crash.
             let affordable = affordable.filter(|input| *input != Input::Stall || state.budget.crashes[site] > 0);
@@ -205,7 +205,7 @@ impl Model for Avantan {
             self.with_tables(|tables| tables.add_decision(&mut state.decided, decision));
         }
         let told = state.network.len() > last.network.len();
-        let timed = matches!(action.input, Input::Nudge | Input::Timeout);
+        let timed = matches!(action.input, Input::Resend | Input::Timeout);
         let changed = (state.parts != last.parts && !timed) || told || step.effective || step.broken || state.decided != last.decided;
         changed.then_some(state)
     }

@@ -1,6 +1,6 @@
 //! One site of the model: what it has in memory and on disk, and what it makes of an input.
 
-use super::purse::ModelPurse;
+use super::port::ModelAccountPort;
 use super::tables::{Decision, DecisionId, Envelope, EnvelopeId, Instance, PartId};
 use super::{Action, Avantan, REALLOCATION, SITES, site};
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub enum Input {
     Deliver(EnvelopeId),
     Start,
-    Nudge,
+    Resend,
     Timeout,
     Stall,
     Crash,
@@ -32,7 +32,7 @@ pub struct Part {
     pub protocol: Protocol,
     pub account: Account,
     pub disk: Disk,
-    /// Nothing is synced any more in this life.
+    /// Nothing is synced any more in this incarnation.
     pub stalled: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Taken {
 /// Never in the time of the model.
 const NEVER: u32 = u32::MAX;
 /// A leader makes do; a cohort asks.
-const NUDGE: Patience = Patience { resend: 1, gather: 1, give_up: NEVER, cohort: NEVER, stagger: 0 };
+const RESEND: Patience = Patience { resend: 1, gather: 1, give_up: NEVER, cohort: NEVER, stagger: 0 };
 /// A leader gives up; a cohort acts.
 const TIMEOUT: Patience = Patience { resend: 1, gather: NEVER, give_up: 1, cohort: 1, stagger: 0 };
 
@@ -128,28 +128,28 @@ impl Part {
         let mut moved = false;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let Part { protocol, account, disk, stalled } = &mut part;
-            let mut purse = ModelPurse { site: me, tokens: model.tokens[action.site], rules: model.rules, account, moved: false };
+            let mut port = ModelAccountPort { site: me, tokens: model.tokens[action.site], rules: model.rules, account, moved: false };
             match (action.input, message) {
                 (Input::Deliver(_), Some(Envelope { from, body: Body::Note(note), .. })) => {
-                    protocol.on_note(from, note, &mut purse, &mut out);
+                    protocol.on_note(from, note, &mut port, &mut out);
                 }
                 (Input::Deliver(_), Some(Envelope { from, body: Body::Promise(promise), .. })) => {
-                    protocol.on_promise(from, promise, &mut purse, &mut out);
+                    protocol.on_promise(from, promise, &mut port, &mut out);
                 }
                 (Input::Deliver(_), None) => unreachable!("a delivery is of a message"),
                 (Input::Start, _) if protocol.is_idle() => {
                     let call = Call { wanted: Tokens::left(model.tokens[action.site].wants), all: false };
-                    protocol.start(call, &mut purse, &mut out);
+                    protocol.start(call, &mut port, &mut out);
                 }
                 (Input::Start, _) => {}
-                (Input::Nudge, _) => protocol.tick(&NUDGE, &mut purse, &mut out),
-                (Input::Timeout, _) => protocol.tick(&TIMEOUT, &mut purse, &mut out),
-                (Input::Crash, _) => protocol.recover(disk.state.as_ref(), disk.lists.as_ref(), &mut purse, &mut out),
+                (Input::Resend, _) => protocol.tick(&RESEND, &mut port, &mut out),
+                (Input::Timeout, _) => protocol.tick(&TIMEOUT, &mut port, &mut out),
+                (Input::Crash, _) => protocol.recover(disk.state.as_ref(), disk.lists.as_ref(), &mut port, &mut out),
                 (Input::Stall, _) => *stalled = true,
-                (Input::Acquire, _) => used = !*stalled && purse.account.acquire(1),
-                (Input::Release, _) => used = !*stalled && purse.account.release(1),
+                (Input::Acquire, _) => used = !*stalled && port.account.acquire(1),
+                (Input::Release, _) => used = !*stalled && port.account.release(1),
             }
-            moved = purse.moved;
+            moved = port.moved;
         }));
         let (changed, remembered) = (out.changed, out.remembered);
         let decided = decision(&part, instance, action.site, &out.endings);

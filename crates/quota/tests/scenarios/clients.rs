@@ -92,7 +92,7 @@ fn a_retry_after_a_crash_is_answered_again() {
     let mut cluster = Cluster::new(
         3,
         "A client did not hear the answer, for the site died, and asks again under the same request id.
-        The answer was written with the tokens, so the new life knows it: no token is taken twice.",
+        The answer was written with the tokens, so the new incarnation knows it: no token is taken twice.",
     );
     cluster.create_vm(30, Majority);
     cluster.narrate("a client of r0 acquires 4; r0 dies, and starts again");

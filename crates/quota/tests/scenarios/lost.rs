@@ -69,7 +69,7 @@ fn a_lost_site_that_lives_covers_what_it_gives_out_and_learns_that_it_is_lost() 
     let mut cluster = Cluster::new(
         3,
         "A site is cut off, alive, and declared lost. It gives out all it has, which the others have booked as held. When it is heard
-        again it is told nothing but that it is lost, and refuses whatever is asked of it from then on, in later lives too.",
+        again it is told nothing but that it is lost, and refuses whatever is asked of it from then on, in later incarnations too.",
     );
     cluster.create_vm(30, Any);
     cluster.cut(R2.region);
@@ -521,7 +521,7 @@ fn a_quota_made_after_a_loss_is_whole() {
 
 #[test]
 fn two_declarations_race_and_a_majority_remains() {
-    let mut cluster = Cluster::new(3, "Two sites of three declare each other lost, and the third lives. One of the two is.");
+    let mut cluster = Cluster::new(3, "Two sites of three declare each other lost, and the third incarnations. One of the two is.");
     cluster.create_vm(30, Majority);
     let first = cluster.declares(R0, R1);
     let second = cluster.declares(R1, R0);

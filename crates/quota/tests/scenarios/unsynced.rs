@@ -3,7 +3,7 @@
 use rhumb_core::SiteId;
 use rhumb_quota::account::Account;
 use rhumb_quota::avantan::any::{Any, Instance, Promise};
-use rhumb_quota::avantan::{Call, Ending, Outbox, Purse, any};
+use rhumb_quota::avantan::{AccountPort, Call, Ending, Outbox, any};
 use rhumb_quota::cluster::Cluster;
 use rhumb_quota::list::{Entry, List};
 use rhumb_quota::spec::Reallocation;
@@ -18,7 +18,7 @@ type Out = Outbox<any::Note, Promise>;
 /// All that is left of an account is on offer.
 struct AllOf(Account);
 
-impl Purse for AllOf {
+impl AccountPort for AllOf {
     fn offer(&mut self, _: Call) -> Entry {
         let left = self.0.tokens.left;
         self.0.offer(MEMBER, Tokens::left(left), Tokens::NONE)
@@ -33,8 +33,8 @@ impl Purse for AllOf {
         self.0.apply(entry.expect("it is a member"), share.expect("it is a member"));
     }
 
-    fn doubt(&mut self, held: u64) {
-        self.0.doubted += held;
+    fn put_in_doubt(&mut self, held: u64) {
+        self.0.in_doubt += held;
     }
 }
 
@@ -43,25 +43,25 @@ fn entry(offered: Tokens, wanted: Tokens) -> Entry {
 }
 
 /// A list of two counts for its member once that has it on disk, as its leader tells it. That a third site is lost says nothing of
-/// the disk: a new life of the member may know nothing of the list, and refuses it.
+/// the disk: a new incarnation of the member may know nothing of the list, and refuses it.
 #[test]
 fn a_loss_elsewhere_does_not_decide_a_list_that_may_not_be_on_disk() {
     let cluster = Cluster { me: MEMBER, sites: [LOST, MEMBER, LEADER].into(), lost: [].into() };
     let mut part = Any::new(cluster.clone(), Reallocation::MaximumUsage);
-    let mut purse = AllOf(Account::default());
-    purse.0.issue(10);
+    let mut port = AllOf(Account::default());
+    port.0.issue(10);
     let mut out = Out::default();
     let instance = Instance { leader: LEADER, number: 1 };
     let call = Call { wanted: Tokens::left(5), all: false };
-    part.on_promise(LEADER, Promise::Election { instance, call }, &mut purse, &mut out);
+    part.on_promise(LEADER, Promise::Election { instance, call }, &mut port, &mut out);
     let [(LEADER, Promise::ElectionOk { entry: offer, .. })] = &out.promises[..] else { panic!("an offer and not {:?}", out.promises) };
     let entries = vec![offer.clone(), entry(Tokens::NONE, Tokens::left(5))];
     let list = List { reallocation: Reallocation::MaximumUsage, gathered: None, entries };
-    part.on_promise(LEADER, Promise::Accept { instance, list: list.clone() }, &mut purse, &mut out);
-    part.lose(&cluster.without([LOST]), &mut purse, &mut out);
+    part.on_promise(LEADER, Promise::Accept { instance, list: list.clone() }, &mut port, &mut out);
+    part.lose(&cluster.without([LOST]), &mut port, &mut out);
     assert!(out.endings.is_empty() && !part.is_idle(), "{:?}", out.endings);
     // The leader has heard that the list is on disk.
-    part.on_promise(LEADER, Promise::Decided { instance, list: list.clone() }, &mut purse, &mut out);
+    part.on_promise(LEADER, Promise::Decided { instance, list: list.clone() }, &mut port, &mut out);
     assert_eq!(out.endings, [Ending::Decided { list, led: false }]);
-    assert_eq!((purse.0.version, purse.0.offered), (1, Tokens::NONE));
+    assert_eq!((port.0.version, port.0.offered), (1, Tokens::NONE));
 }

@@ -86,7 +86,7 @@ fn a_crash_in_the_middle_of_an_abort_leaves_no_lock_behind() {
     let mut cluster = Cluster::new(
         1,
         "A region that voted yes learns that the others refused, and crashes while it writes that down.
-        Whatever part of it is on disk, the next life does not keep the lock.",
+        Whatever part of it is on disk, the next incarnation does not keep the lock.",
     );
     cluster.narrate("a client of r1 writes k; the Accept to r0 is delayed, and so are the votes");
     cluster.hold(|envelope| is_of(envelope, R1) && (is_vote(envelope) || envelope.to == R0));
@@ -211,7 +211,7 @@ fn a_yes_made_firm_can_no_longer_be_withdrawn() {
 const REFUSAL_AND_CRASH: &str = "A region refuses, crashes, and is asked again.
     r1 and r2 refuse an attempt of r0, whose client is told so. Both r0 and r1 crash: r0 has its yes on disk and not the
     outcome, r1 has nothing but its disk. The Accept was sent twice, and reaches r1 again when nothing is in its way any more.
-    (A region that has restarted refuses timestamps at which earlier lives may have read; the clock of r0 is so far ahead
+    (A region that has restarted refuses timestamps at which earlier incarnations may have read; the clock of r0 is so far ahead
     that this one lies above.) Only the refusal on disk keeps r1 from a yes that would undo what the client was told.";
 
 /// Has r1 refuse an attempt of r0 to write 2 to k, whose client is told so, crash, and be asked again.

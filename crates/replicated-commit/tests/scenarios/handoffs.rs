@@ -67,11 +67,11 @@ fn a_handoff_that_arrives_twice_is_run_once() {
 }
 
 #[test]
-fn a_handoff_meant_for_an_earlier_life_is_not_run() {
+fn a_handoff_meant_for_an_earlier_incarnation_is_not_run() {
     let mut cluster = Cluster::placed(
         west_by_north(),
         "A Handoff that arrives after a crash.
-        The new life of r0 cannot know whether the one before has taken it already, and says so.",
+        The new incarnation of r0 cannot know whether the one before has taken it already, and says so.",
     );
     cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Handoff(_))));
     cluster.narrate("a client of r2 writes k; r0 dies before it hears of it, and restarts");
@@ -84,7 +84,7 @@ fn a_handoff_meant_for_an_earlier_life_is_not_run() {
     cluster.settle();
     assert!(matches!(cluster.failed(commit), TxnError::Unknown(_)));
     assert_eq!(cluster.stored(R1, "k").1, None);
-    cluster.check("a_handoff_meant_for_an_earlier_life_is_not_run");
+    cluster.check("a_handoff_meant_for_an_earlier_incarnation_is_not_run");
 }
 
 /// The gateway of r2 hands its commit to r0, twice, as the answer is late; then it restarts. Its clock stood above the bound on its disk, as r1's is

@@ -122,30 +122,30 @@ fn a_stale_read_may_return_what_was_overwritten() {
     cluster.check("a_stale_read_may_return_what_was_overwritten");
 }
 
-/// The lives in which `site` has asked for what is under way.
-fn lives_asking(cluster: &Cluster, site: SiteId) -> BTreeSet<Timestamp> {
-    let lives = RefCell::new(BTreeSet::new());
+/// The incarnations in which `site` has asked for what is under way.
+fn incarnations_asking(cluster: &Cluster, site: SiteId) -> BTreeSet<Timestamp> {
+    let incarnations = RefCell::new(BTreeSet::new());
     cluster.under_way(|envelope| {
         if let Body::Note(Note::Read(Read { read, .. })) = &envelope.body
             && envelope.from == site
         {
-            lives.borrow_mut().insert(read.incarnation);
+            incarnations.borrow_mut().insert(read.incarnation);
         }
         false
     });
-    lives.into_inner()
+    incarnations.into_inner()
 }
 
-/// A gateway's clock may show a timestamp that it has shown in an earlier life, and its reads are named by such: what is answered to one life
+/// A gateway's clock may show a timestamp that it has shown in an earlier incarnation, and its reads are named by such: what is answered to one incarnation
 /// says nothing to another.
 #[test]
-fn reads_of_two_lives_have_different_names() {
+fn reads_of_two_incarnations_have_different_names() {
     let mut cluster = Cluster::new(1, "");
     cluster.hold(|envelope| matches!(envelope.body, Body::Note(Note::Read(_))));
-    for lives in 1..=3 {
+    for incarnations in 1..=3 {
         let txn = cluster.begin(R0, ReadMode::Locking);
         cluster.get(txn, ReadMode::Locking, &["k"]);
-        assert_eq!(lives_asking(&cluster, R0).len(), lives);
+        assert_eq!(incarnations_asking(&cluster, R0).len(), incarnations);
         cluster.kill(R0);
         cluster.start(R0);
     }

@@ -224,7 +224,7 @@ impl Catenae {
         let topology = Arc::new(config.topology.clone());
         let protocol = shape.config();
         let rules = self.rules;
-        let factory = move |site, _life| Site::new(site, Arc::clone(&topology), protocol.clone()).with_rules(rules);
+        let factory = move |site, _incarnation| Site::new(site, Arc::clone(&topology), protocol.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
         world.set_rules(self.driver);
         world.jitter_at_home(shape.jitter);

@@ -15,8 +15,8 @@ pub(super) fn observer(epoch: Span) -> Observer<Site> {
         for site in world.topology().sites() {
             let Some(actor) = world.actor(site).filter(|actor| actor.is_serving()) else { continue };
             let settled = actor.settled();
-            // What a life finds settled was looked at in the one before; old versions of it may be collected.
-            let before = seen.insert((site, world.lives(site)), settled).unwrap_or(settled.previous());
+            // What an incarnation finds settled was looked at in the one before; old versions of it may be collected.
+            let before = seen.insert((site, world.incarnation(site)), settled).unwrap_or(settled.previous());
             if settled <= before {
                 continue;
             }

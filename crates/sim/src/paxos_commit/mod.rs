@@ -105,7 +105,7 @@ impl PaxosCommit {
         let topology = Arc::new(config.topology.clone());
         let protocol = protocol::Config::new(concurrency);
         let rules = self.rules;
-        let factory = move |site, _life| Site::new(site, Arc::clone(&topology), protocol.clone()).with_rules(rules);
+        let factory = move |site, _incarnation| Site::new(site, Arc::clone(&topology), protocol.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
         world.set_rules(self.driver);
         world.compare_agreed();

@@ -28,7 +28,7 @@ const CLIENTS_END: Time = Time::from_micros(38_000_000);
 const QUIET_END: Time = Time::from_micros(44_000_000);
 const RUN_END: Time = Time::from_micros(58_000_000);
 /// Links are sound from then on.
-const WEATHER_END: Span = Span::from_secs(12);
+const BACKGROUND_END: Span = Span::from_secs(12);
 /// After that, this long until transactions must go through.
 const GRACE: Span = Span::from_secs(2);
 /// An operator who is refused asks again after this long.
@@ -93,8 +93,8 @@ impl Scenario for CoresLost {
         let goal = without(&config, lost.clone(), &left, &mut rng);
         let mut world = self.world(config, first, seed);
         let at = Time::from_micros(rng.between(3_000_000, 7_000_000));
-        let weather = LinkFaults { loss: 0.05, duplicate: 0.1, jitter: Span::from_millis(30), ..LinkFaults::default() };
-        world.strike_at(Time::ZERO, Fault::Disturb { links: Links::ALL, faults: weather, span: Some(WEATHER_END) });
+        let background = LinkFaults { loss: 0.05, duplicate: 0.1, jitter: Span::from_millis(30), ..LinkFaults::default() };
+        world.strike_at(Time::ZERO, Fault::Disturb { links: Links::ALL, faults: background, span: Some(BACKGROUND_END) });
         for site in &lost {
             if rng.chance(0.3) {
                 let before = Span::from_micros(rng.below(2_000_000));
@@ -106,7 +106,7 @@ impl Scenario for CoresLost {
         if rng.chance(0.5) {
             // The others are no majority of all sites that there ever were.
             let place = Place::Site(*rng.pick(&left).expect("somebody is left"));
-            world.strike_at(Time::ZERO + WEATHER_END, Fault::Crash { place, down: Some(Span::from_millis(300)) });
+            world.strike_at(Time::ZERO + BACKGROUND_END, Fault::Crash { place, down: Some(Span::from_millis(300)) });
         }
         let shared = Rc::new(RefCell::new(Shared::default()));
         for (number, site) in sites.iter().enumerate() {
@@ -129,7 +129,7 @@ impl Scenario for CoresLost {
 impl CoresLost {
     fn world(&self, config: Config, first: Quorums, seed: u64) -> World<Site> {
         let rules = self.rules;
-        let factory = move |site, _life| Site::new(site, first.clone(), protocol::Config::default()).with_rules(rules);
+        let factory = move |site, _incarnation| Site::new(site, first.clone(), protocol::Config::default()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
         world.observe(configurations::observer());
         world.observe(holders::observer());
@@ -143,7 +143,7 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], left: &[SiteId]
     no_phantom::check(history)?;
     no_lost_write::check(history, finals)?;
     let demand = progress::Demand { committed_min: 10, committed_percent_min: 10 };
-    progress::check(history, Time::ZERO + WEATHER_END, GRACE, demand)?;
+    progress::check(history, Time::ZERO + BACKGROUND_END, GRACE, demand)?;
     for site in left {
         let unresolved = world.actor(*site).map(Site::unresolved);
         if unresolved != Some(0) {

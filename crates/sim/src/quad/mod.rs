@@ -195,7 +195,7 @@ impl Quad {
         let quorums = quorums(&config, config.topology.sites().collect(), shape.policy, shape.cores, rng);
         let rules = self.rules;
         let protocol = protocol::Config { adaptation: shape.adaptation.clone(), ..protocol::Config::default() };
-        let factory = move |site, _life| Site::new(site, quorums.clone(), protocol.clone()).with_rules(rules);
+        let factory = move |site, _incarnation| Site::new(site, quorums.clone(), protocol.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
         world.set_rules(self.driver);
         world.observe(configurations::observer());

@@ -234,7 +234,8 @@ impl ReplicatedCommit {
         }
         let rules = self.rules;
         let placement = shape.placement.clone();
-        let factory = move |site, _life| Site::new(site, Arc::clone(&topology), placement.clone(), protocol.clone()).with_rules(rules);
+        let factory =
+            move |site, _incarnation| Site::new(site, Arc::clone(&topology), placement.clone(), protocol.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
         world.set_rules(self.driver);
         world.observe(bounded_state::observer());

@@ -38,7 +38,7 @@ pub fn observer(lost: Vec<SiteId>) -> Observer<Site> {
         for site in world.topology().sites().filter(|site| !lost.contains(site)) {
             let Some(actor) = world.actor(site) else { continue };
             for (quota, account) in actor.accounts() {
-                let before = looked.insert((site, world.lives(site), quota), account.version);
+                let before = looked.insert((site, world.incarnation(site), quota), account.version);
                 if before == Some(account.version) {
                     continue;
                 }
@@ -67,7 +67,7 @@ fn members_of_unknown_outcome(site: &Site, quota: QuotaId) -> Vec<SiteId> {
 }
 
 impl Spent {
-    /// A life of `site` begins at this version: of later lists it knows no more. Those that `may_end_otherwise` are decided once
+    /// An incarnation of `site` begins at this version: of later lists it knows no more. Those that `may_end_otherwise` are decided once
     /// somebody else knows of them.
     fn forget(&mut self, quota: QuotaId, (site, version): (SiteId, u64), may_end_otherwise: impl Fn(&List) -> bool) {
         self.0.retain(|(of, ..), Known { list, at }| {

@@ -80,7 +80,7 @@ impl Books {
                     _ => Ok(true),
                 }
             }
-            // A life that came back and went on within one event is seen as a whole.
+            // An incarnation that came back and went on within one event is seen as a whole.
             Some(_) => Ok(true),
         }
     }

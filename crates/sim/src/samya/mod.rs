@@ -193,7 +193,7 @@ impl Samya {
             dry_ticks: if shape.asks_anew { 0 } else { quota::Config::default().dry_ticks },
             ..quota::Config::default()
         };
-        let factory = move |site, _life| Site::new(site, &topology, configuration.clone()).with_rules(rules);
+        let factory = move |site, _incarnation| Site::new(site, &topology, configuration.clone()).with_rules(rules);
         let mut world = World::new(config, seed, factory);
         world.set_rules(self.driver);
         world

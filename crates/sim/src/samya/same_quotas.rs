@@ -13,7 +13,7 @@ pub fn observer() -> Observer<Site> {
         for site in world.topology().sites() {
             let Some(actor) = world.actor(site).filter(|actor| actor.is_serving()) else { continue };
             let slot = actor.changes();
-            if looked.insert((site, world.lives(site)), slot) == Some(slot) {
+            if looked.insert((site, world.incarnation(site)), slot) == Some(slot) {
                 continue;
             }
             let definitions = known.entry(slot).or_insert_with(|| actor.definitions().clone());

@@ -1,4 +1,4 @@
-//! Invariant: there is one outcome of everything. What one site records as [agreed on](rhumb_core::Effects::agree), in any life, is what
+//! Invariant: there is one outcome of everything. What one site records as [agreed on](rhumb_core::Effects::agree), in any incarnation, is what
 //! every other site records about the same thing: the outcome of an attempt, the entry at a place of a stream, the placement of an epoch.
 
 use super::World;

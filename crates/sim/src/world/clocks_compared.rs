@@ -1,4 +1,4 @@
-//! How sites compare their clocks, by the rules of [`rhumb_core::clock_offset`], as the node does: before a life begins, and
+//! How sites compare their clocks, by the rules of [`rhumb_core::clock_offset`], as the node does: before an incarnation begins, and
 //! while it lasts.
 //!
 //! The node measures offsets by round trips; here two sites that reach each other know theirs exactly.
@@ -16,7 +16,7 @@ const COMPARE_EVERY: Span = Span::from_millis(500);
 const ALONE_MAX: Span = Span::from_secs(10);
 
 impl<A: Actor> World<A> {
-    /// Starts the processes of `sites`, which are down: the life of each begins once its clock is confirmed.
+    /// Starts the processes of `sites`, which are down: the incarnation of each begins once its clock is confirmed.
     pub(crate) fn start(&mut self, sites: Vec<SiteId>) {
         let now = self.now;
         for &site in &sites {
@@ -64,7 +64,7 @@ impl<A: Actor> World<A> {
 
     fn begin_confirmed(&mut self, site: SiteId) {
         self.site_mut(site).awaits_clock = None;
-        self.begin_life(site);
+        self.begin_incarnation(site);
     }
 
     /// True if `site` takes a message that left at `sent` by its sender's clock.

@@ -21,14 +21,14 @@ pub(crate) const SYNC_FAILED: &str = "disk.sync_failed";
 
 /// What is scheduled.
 pub(crate) enum Event<A: Actor> {
-    /// A message reaches a site, whichever life that is in.
+    /// A message reaches a site, whichever incarnation that is in.
     Arrival { from: SiteId, to: SiteId, sent: Time, body: Body<A::Note, A::Promise> },
-    /// An input to one life of a site: a timer, an answer of the store.
-    Input { site: SiteId, life: u64, input: Input<A> },
+    /// An input to one incarnation of a site: a timer, an answer of the store.
+    Input { site: SiteId, incarnation: u64, input: Input<A> },
     /// A site steps with the first input that waits.
-    Turn { site: SiteId, life: u64 },
+    Turn { site: SiteId, incarnation: u64 },
     /// A sync of a site's disk ends.
-    Synced { site: SiteId, life: u64 },
+    Synced { site: SiteId, incarnation: u64 },
     /// A site compares its clock with those of the others.
     ComparesClocks { site: SiteId, process: u64 },
     /// A site that stood still goes on.
@@ -45,18 +45,18 @@ impl<A: Actor> World<A> {
     pub(crate) fn happen(&mut self, event: Event<A>) {
         match event {
             Event::Arrival { from, to, sent, body } => self.arrive(from, to, sent, body),
-            Event::Input { site, life, input } => {
-                if self.is_alive(site, life) {
+            Event::Input { site, incarnation, input } => {
+                if self.is_alive(site, incarnation) {
                     self.input(site, input);
                 }
             }
-            Event::Turn { site, life } => {
-                if self.is_alive(site, life) {
+            Event::Turn { site, incarnation } => {
+                if self.is_alive(site, incarnation) {
                     self.turn(site);
                 }
             }
-            Event::Synced { site, life } => {
-                if self.is_alive(site, life) {
+            Event::Synced { site, incarnation } => {
+                if self.is_alive(site, incarnation) {
                     self.synced(site);
                 }
             }
@@ -72,16 +72,16 @@ impl<A: Actor> World<A> {
         }
     }
 
-    fn is_alive(&self, site: SiteId, life: u64) -> bool {
-        self.is_up(site) && self.lives(site) == life
+    fn is_alive(&self, site: SiteId, incarnation: u64) -> bool {
+        self.is_up(site) && self.incarnation(site) == incarnation
     }
 
-    /// Begins a life of `site`.
-    pub(crate) fn begin_life(&mut self, site: SiteId) {
-        let life = self.site(site).lives + 1;
-        let actor = (self.factory)(site, life);
+    /// Begins an incarnation of `site`.
+    pub(crate) fn begin_incarnation(&mut self, site: SiteId) {
+        let incarnation = self.site(site).incarnation + 1;
+        let actor = (self.factory)(site, incarnation);
         self.site_mut(site).start(actor);
-        self.trace.line(self.now, format_args!("{site} starts life {life}"));
+        self.trace.line(self.now, format_args!("{site} starts incarnation {incarnation}"));
         self.input(site, Input::Start);
     }
 
@@ -105,28 +105,28 @@ impl<A: Actor> World<A> {
 
     /// Lets `input` wait for its step at `site`, which is up.
     pub(crate) fn input(&mut self, site: SiteId, input: Input<A>) {
-        let life = self.site_mut(site).life.as_mut().expect("only a site that is up is given inputs");
-        life.inbox.push_back(input);
+        let process = self.site_mut(site).process.as_mut().expect("only a site that is up is given inputs");
+        process.inbox.push_back(input);
         self.schedule_turn(site);
     }
 
     fn schedule_turn(&mut self, site: SiteId) {
         let (now, local) = (self.now, self.config.local);
         let state = self.site_mut(site);
-        let (lives, stalled_until) = (state.lives, state.stalled_until);
+        let (incarnation, stalled_until) = (state.incarnation, state.stalled_until);
         let [step, request, remote] = [Span::ZERO, local.request, local.remote].map(|more| state.work(local.step + more));
-        let Some(life) = &mut state.life else { return };
-        if life.turn.is_none()
-            && let Some(first) = life.inbox.front()
+        let Some(process) = &mut state.process else { return };
+        if process.turn.is_none()
+            && let Some(first) = process.inbox.front()
         {
             let work = match first {
                 Input::Client { .. } => request,
                 Input::Message { from, .. } if *from != site => remote,
                 _ => step,
             };
-            let turn = (now.max(life.busy_until) + work).max(stalled_until);
-            life.turn = Some(turn);
-            self.schedule.push(turn, Event::Turn { site, life: lives });
+            let turn = (now.max(process.busy_until) + work).max(stalled_until);
+            process.turn = Some(turn);
+            self.schedule.push(turn, Event::Turn { site, incarnation });
         }
     }
 
@@ -135,20 +135,20 @@ impl<A: Actor> World<A> {
         let state = self.site_mut(site);
         let clock = state.clock.read(now);
         let stalled_until = state.stalled_until;
-        let Some(life) = &mut state.life else { return };
-        if life.turn != Some(now) {
+        let Some(process) = &mut state.process else { return };
+        if process.turn != Some(now) {
             return;
         }
-        life.turn = None;
+        process.turn = None;
         if now < stalled_until {
             return self.schedule_turn(site);
         }
-        let input = life.inbox.pop_front().expect("a turn is scheduled only for an input that waits");
+        let input = process.inbox.pop_front().expect("a turn is scheduled only for an input that waits");
         self.begin_step(site, &input);
         let effects = Effects::new(self.trace.is_on());
         let mut effects = if self.agreements.is_some() { effects.recording() } else { effects };
-        let Some(life) = &mut self.site_mut(site).life else { return };
-        let step = AssertUnwindSafe(|| life.actor.step(clock, input, &mut effects));
+        let Some(process) = &mut self.site_mut(site).process else { return };
+        let step = AssertUnwindSafe(|| process.actor.step(clock, input, &mut effects));
         let (stepped, units) = work::measure(|| catch_unwind(step));
         self.charge_units(site, units);
         match stepped {
@@ -165,7 +165,7 @@ impl<A: Actor> World<A> {
 
     /// Carries out a step's effects in order; only some of them if a crash in the middle is due.
     fn carry_out(&mut self, site: SiteId, mut effects: Vec<Effect<A>>) {
-        let armed = self.site(site).life.as_ref().and_then(|life| life.crash_mid_step);
+        let armed = self.site(site).process.as_ref().and_then(|process| process.crash_mid_step);
         // Lines for the trace do not count: a traced run must crash where an untraced one does.
         let counted = effects.iter().filter(|effect| !matches!(effect, Effect::Trace(_))).count() as u64;
         let crash = armed.filter(|_| counted >= 2);
@@ -210,8 +210,8 @@ impl<A: Actor> World<A> {
     }
 
     fn schedule_input(&mut self, site: SiteId, at: Time, input: Input<A>) {
-        let life = self.site(site).lives;
-        self.schedule.push(at, Event::Input { site, life, input });
+        let incarnation = self.site(site).incarnation;
+        self.schedule.push(at, Event::Input { site, incarnation, input });
     }
 
     fn send(&mut self, from: SiteId, to: SiteId, body: Body<A::Note, A::Promise>) {
@@ -242,24 +242,24 @@ impl<A: Actor> World<A> {
             self.let_go(site, std::mem::take(&mut then));
         }
         let state = self.site_mut(site);
-        let life = state.life.as_mut().expect("effects are those of a site that is up");
-        life.disk.write(batch.ops.is_empty(), Waiting { token, then });
+        let process = state.process.as_mut().expect("effects are those of a site that is up");
+        process.disk.write(batch.ops.is_empty(), Waiting { token, then });
         self.release(site);
     }
 
     fn begin_sync(&mut self, site: SiteId) {
         let now = self.now;
         let state = self.site_mut(site);
-        let (life, ends) = (state.lives, now + state.sync.at(now));
-        if state.life.as_mut().is_some_and(|life| life.disk.begin()) {
-            self.schedule.push(ends, Event::Synced { site, life });
+        let (incarnation, ends) = (state.incarnation, now + state.sync.at(now));
+        if state.process.as_mut().is_some_and(|process| process.disk.begin()) {
+            self.schedule.push(ends, Event::Synced { site, incarnation });
         }
     }
 
     /// A sync ends: the disk has done its work even if the process stands still, which learns of it once it goes on.
     fn synced(&mut self, site: SiteId) {
         let now = self.now;
-        if let Some(down) = self.site_mut(site).life.as_mut().and_then(|life| life.fail_sync.take()) {
+        if let Some(down) = self.site_mut(site).process.as_mut().and_then(|process| process.fail_sync.take()) {
             *self.probes.entry(SYNC_FAILED).or_default() += 1;
             self.trace.line(now, format_args!("{site} fails to sync, and ends"));
             return self.fail_sync(site, down);
@@ -267,8 +267,8 @@ impl<A: Actor> World<A> {
         let state = self.site_mut(site);
         state.store.sync().expect("memory does not fail");
         state.folder.synced();
-        if let Some(life) = &mut state.life {
-            life.disk.finish();
+        if let Some(process) = &mut state.process {
+            process.disk.finish();
         }
         if now >= state.stalled_until {
             self.release(site);
@@ -279,9 +279,9 @@ impl<A: Actor> World<A> {
     /// A sync has failed: the process ends, and nothing that waited for it leaves.
     fn fail_sync(&mut self, site: SiteId, down: Option<Span>) {
         if self.rules.breaks(Planted::SyncFailureIgnored)
-            && let Some(life) = &mut self.site_mut(site).life
+            && let Some(process) = &mut self.site_mut(site).process
         {
-            life.disk.finish();
+            process.disk.finish();
             self.release(site);
         }
         self.crash(site, down);
@@ -289,7 +289,7 @@ impl<A: Actor> World<A> {
 
     /// Carries out what waited for writes that are durable now.
     fn release(&mut self, site: SiteId) {
-        while let Some(Waiting { token, then }) = self.site_mut(site).life.as_mut().and_then(|life| life.disk.release()) {
+        while let Some(Waiting { token, then }) = self.site_mut(site).process.as_mut().and_then(|process| process.disk.release()) {
             self.let_go(site, then);
             if let Some(token) = token {
                 self.input(site, Input::Persisted { token });

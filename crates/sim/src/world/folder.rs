@@ -80,8 +80,8 @@ impl<A: Actor> World<A> {
         let (now, believes) = (self.now.as_micros() + 1, self.rules.breaks(Planted::OldFoldersAccepted));
         let folder = &mut self.site_mut(site).folder;
         match folder.incarnations.check_store((), folder.stamp, None) {
-            Err(flaw) if !believes => {
-                self.refuse(site, flaw);
+            Err(error) if !believes => {
+                self.refuse(site, error);
                 false
             }
             _ => {

@@ -4,7 +4,7 @@
 //! other off the schedule. True time exists here only; a site sees its own clock.
 //!
 //! Invariants: nothing but the seed, the configuration and the calls made decides a run; an actor is never stepped from
-//! within a step; nothing of a life acts on a later one, except the store and messages under way.
+//! within a step; nothing of an incarnation acts on a later one, except the store and messages under way.
 
 mod agreement;
 mod clocks_compared;
@@ -82,7 +82,7 @@ pub struct World<A: Actor> {
 }
 
 impl<A: Actor> World<A> {
-    /// A world at time zero; its first events are the sites' starts. `factory` makes the actor of a site for each of its lives,
+    /// A world at time zero; its first events are the sites' starts. `factory` makes the actor of a site for each of its incarnations,
     /// which count from 1.
     pub fn new(config: Config, seed: u64, factory: impl Fn(SiteId, u64) -> A + 'static) -> World<A> {
         let mut rng = Rng::seeded(seed);
@@ -135,7 +135,7 @@ impl<A: Actor> World<A> {
 
     /// The actor of `site`, unless it is down.
     pub fn actor(&self, site: SiteId) -> Option<&A> {
-        self.site(site).life.as_ref().map(|life| &life.actor)
+        self.site(site).process.as_ref().map(|process| &process.actor)
     }
 
     /// The store of `site`, with what is written but not yet durable.
@@ -161,7 +161,7 @@ impl<A: Actor> World<A> {
 
     /// True if `site` is up.
     pub fn is_up(&self, site: SiteId) -> bool {
-        self.site(site).life.is_some()
+        self.site(site).process.is_some()
     }
 
     /// True if `site` is lost for good.
@@ -180,8 +180,8 @@ impl<A: Actor> World<A> {
     }
 
     /// How often `site` has started.
-    pub fn lives(&self, site: SiteId) -> u64 {
-        self.site(site).lives
+    pub fn incarnation(&self, site: SiteId) -> u64 {
+        self.site(site).incarnation
     }
 
     /// A generator for a workload, different at each call, decided by the seed.

@@ -1,4 +1,4 @@
-//! One site of the world: its store and clock, which outlive a crash, and its present life, which does not.
+//! One site of the world: its store and clock, which outlive a crash, and its present incarnation, which does not.
 
 use super::folder::{Folder, Snapshot};
 use crate::clock::SiteClock;
@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 /// One site.
 pub(crate) struct Site<A: Actor> {
     /// How often it has started.
-    pub(crate) lives: u64,
-    pub(crate) life: Option<Life<A>>,
+    pub(crate) incarnation: u64,
+    pub(crate) process: Option<Process<A>>,
     pub(crate) store: Store<MemoryEngine>,
     pub(crate) clock: SiteClock,
     /// Its process is up, but waits for others to confirm its clock; since when.
@@ -37,7 +37,7 @@ pub(crate) struct Site<A: Actor> {
 }
 
 /// What a crash ends.
-pub(crate) struct Life<A: Actor> {
+pub(crate) struct Process<A: Actor> {
     pub(crate) actor: A,
     /// Inputs that wait for their step, in order. Bounded as all the events of the world are.
     pub(crate) inbox: VecDeque<Input<A>>,
@@ -50,7 +50,7 @@ pub(crate) struct Life<A: Actor> {
     pub(crate) disk: Disk<A>,
     /// If set, the next step of at least two effects ends in a crash; then how long the site stays down.
     pub(crate) crash_mid_step: Option<Option<Span>>,
-    /// If set, the next sync fails, and the life ends; then how long the site stays down.
+    /// If set, the next sync fails, and the incarnation ends; then how long the site stays down.
     pub(crate) fail_sync: Option<Option<Span>>,
 }
 
@@ -58,8 +58,8 @@ impl<A: Actor> Site<A> {
     /// A site that has never started.
     pub(crate) fn new(sync: Span) -> Site<A> {
         Site {
-            lives: 0,
-            life: None,
+            incarnation: 0,
+            process: None,
             store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
             clock: SiteClock::default(),
             awaits_clock: None,
@@ -77,7 +77,7 @@ impl<A: Actor> Site<A> {
 
     /// True if its process is up, be it that it waits for its clock to be confirmed.
     pub(crate) fn is_running(&self) -> bool {
-        self.life.is_some() || self.awaits_clock.is_some()
+        self.process.is_some() || self.awaits_clock.is_some()
     }
 
     /// How long its processor takes for what the configured one takes `span` for.
@@ -85,19 +85,19 @@ impl<A: Actor> Site<A> {
         Span::from_micros(span.as_micros() * 100 / self.speed_percent)
     }
 
-    /// Begins a life with this actor.
+    /// Begins an incarnation with this actor.
     pub(crate) fn start(&mut self, actor: A) {
-        assert!(self.life.is_none(), "a site that is up does not start");
-        self.lives += 1;
+        assert!(self.process.is_none(), "a site that is up does not start");
+        self.incarnation += 1;
         let (inbox, disk) = (VecDeque::new(), Disk::new());
         let (turn, busy_until, step_cost) = (None, Time::ZERO, Span::ZERO);
-        self.life = Some(Life { actor, inbox, turn, busy_until, step_cost, disk, crash_mid_step: None, fail_sync: None });
+        self.process = Some(Process { actor, inbox, turn, busy_until, step_cost, disk, crash_mid_step: None, fail_sync: None });
     }
 
-    /// Ends the life. The store loses what was not synced, but for a part that `rng` draws: often nothing of it, often
+    /// Ends the process. The store loses what was not synced, but for a part that `rng` draws: often nothing of it, often
     /// all, else some bytes. Returns the bytes of that part and of the whole.
     pub(crate) fn crash(&mut self, rng: &mut Rng) -> (usize, usize) {
-        self.life = None;
+        self.process = None;
         let empty = Store::open(MemoryEngine::new()).expect("an empty engine opens");
         let mut engine = std::mem::replace(&mut self.store, empty).into_engine();
         let unsynced = engine.unsynced_bytes();

@@ -20,8 +20,8 @@ impl<A: Actor> World<A> {
         match *fault {
             Fault::Crash { place, down } => self.sites_of(place).into_iter().for_each(|site| self.crash(site, down)),
             Fault::CrashMidStep { site, down } => {
-                if let Some(life) = &mut self.site_mut(site).life {
-                    life.crash_mid_step = Some(down);
+                if let Some(process) = &mut self.site_mut(site).process {
+                    process.crash_mid_step = Some(down);
                 }
             }
             Fault::Restart { place } => self.restart(place),
@@ -35,8 +35,8 @@ impl<A: Actor> World<A> {
             Fault::Stall { site, span } => self.stall(site, span),
             Fault::ClockJump { site, by_micros } => self.site_mut(site).clock.jump(by_micros),
             Fault::FailSync { site, down } => {
-                if let Some(life) = &mut self.site_mut(site).life {
-                    life.fail_sync = Some(down);
+                if let Some(process) = &mut self.site_mut(site).process {
+                    process.fail_sync = Some(down);
                 }
             }
             Fault::Lose { place } => self.sites_of(place).into_iter().for_each(|site| self.lose(site)),
@@ -64,21 +64,21 @@ impl<A: Actor> World<A> {
         self.restart(Place::Everywhere);
         for (&site, state) in &mut self.sites {
             state.sync.heal();
-            if let Some(life) = &mut state.life {
-                (life.crash_mid_step, life.fail_sync) = (None, None);
+            if let Some(process) = &mut state.process {
+                (process.crash_mid_step, process.fail_sync) = (None, None);
             }
             if state.stalled_until > now {
                 state.stalled_until = now;
                 // What it was to take up after the stall it takes up now.
-                if let Some(life) = &mut state.life {
-                    life.turn = None;
+                if let Some(process) = &mut state.process {
+                    process.turn = None;
                 }
                 self.schedule.push(now, Event::StallOver(site));
             }
         }
     }
 
-    /// Ends the life of `site`, if it is up, and plans its next one if it stays down only for some time.
+    /// Ends the incarnation of `site`, if it is up, and plans its next one if it stays down only for some time.
     pub(crate) fn crash(&mut self, site: SiteId, down: Option<Span>) {
         let Some(state) = self.sites.get_mut(&site).filter(|state| state.is_running()) else { return };
         if state.awaits_clock.take().is_some() {

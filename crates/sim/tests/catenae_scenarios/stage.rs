@@ -130,7 +130,7 @@ impl Staged for Site {
         }
         let chains = ["Visit", "Cross", "Claim", "Granted", "Through"];
         let streams = ["Prepare", "Promised", "Pull", "Forward", "Sealed"];
-        let shown = has(&["fault:", "starts life", " · "]) || has(&chains) || has(&streams);
+        let shown = has(&["fault:", "starts incarnation", " · "]) || has(&chains) || has(&streams);
         (shown && !line.contains("lost:")).then_some(line)
     }
 }

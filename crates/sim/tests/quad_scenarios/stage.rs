@@ -131,7 +131,7 @@ impl Staged for Site {
 
     fn of_interest(line: &str) -> Option<&str> {
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        let is_shown = line.contains('←') || has(&["fault:", "starts life", " · "]);
+        let is_shown = line.contains('←') || has(&["fault:", "starts incarnation", " · "]);
         (is_shown && !has(&["← client,", " ping", " pong", " measured", "lost:"])).then_some(line)
     }
 }

@@ -60,7 +60,7 @@ fn a_crash_before_the_step_loses_the_request_and_its_client_is_told() {
     crash_at(&mut world, 5);
     world.run_for(Span::from_millis(20)).expect("runs");
     assert_eq!(replies(&mut world, START), [(5, None)]);
-    assert_eq!((kept(&world, A), world.lives(A)), (vec![], 2));
+    assert_eq!((kept(&world, A), world.incarnation(A)), (vec![], 2));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_crash_after_the_sync_loses_nothing() {
 }
 
 #[test]
-fn a_sync_under_way_does_not_end_in_the_next_life() {
+fn a_sync_under_way_does_not_end_in_the_next_incarnation() {
     let mut world = started(1);
     world.submit(A, Request::Put(1));
     world.strike_at(START + Span::from_micros(500), Fault::Crash { place: Place::Site(A), down: Some(Span::from_micros(100)) });

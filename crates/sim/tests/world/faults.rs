@@ -12,20 +12,20 @@ fn crash(site: SiteId, down: Option<Span>) -> Fault {
 }
 
 #[test]
-fn a_message_under_way_reaches_the_next_life_but_not_a_site_that_is_down() {
+fn a_message_under_way_reaches_the_next_incarnation_but_not_a_site_that_is_down() {
     let mut world = world(five_regions(), 1);
     world.run_until(START).expect("runs");
     world.submit(C, Request::Put(7));
     world.strike_at(START + Span::from_millis(20), crash(V, Some(Span::from_millis(10))));
     world.strike_at(START + Span::from_millis(60), crash(I, Some(Span::from_millis(40))));
     world.run_for(Span::from_millis(300)).expect("runs");
-    assert_eq!((world.lives(V), kept(&world, V)), (2, vec![7]));
+    assert_eq!((world.incarnation(V), kept(&world, V)), (2, vec![7]));
     assert_eq!(lines(&world, "is down"), ["1.079510 r3.0 is down ← r0.0 store 7"]);
     assert_eq!(replies(&mut world, START), [(86_000 + 1_030, Some(Answer::Done))]);
 }
 
 #[test]
-fn timers_of_a_life_end_with_it() {
+fn timers_of_an_incarnation_end_with_it() {
     let mut world = world(five_regions(), 1);
     world.run_until(START).expect("runs");
     world.submit(C, Request::Put(7));
@@ -43,7 +43,7 @@ fn a_region_crashes_and_restarts_whole() {
     assert_eq!(down(&world), [V, SiteId { shard: 1, ..V }]);
     world.run_for(Span::from_secs(1)).expect("runs");
     assert_eq!(down(&world), []);
-    assert_eq!((world.lives(SiteId { shard: 1, ..V }), world.lives(SiteId { shard: 1, ..C })), (2, 1));
+    assert_eq!((world.incarnation(SiteId { shard: 1, ..V }), world.incarnation(SiteId { shard: 1, ..C })), (2, 1));
 }
 
 #[test]
@@ -126,5 +126,5 @@ fn a_site_that_is_down_stays_so_until_told_to_restart() {
     world.run_for(Span::from_secs(100)).expect("runs");
     assert!(world.actor(C).is_none());
     world.strike(&Fault::Restart { place: Place::Everywhere });
-    assert_eq!((world.lives(C), world.lives(V)), (2, 1));
+    assert_eq!((world.incarnation(C), world.incarnation(V)), (2, 1));
 }

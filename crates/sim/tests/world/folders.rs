@@ -40,7 +40,7 @@ fn nothing_follows_a_sync_that_fails_but_the_end_of_the_process() {
     assert_eq!(replies(&mut world, START), [(1_010, None)]);
     assert!(!world.is_up(C));
     world.run_for(PAUSE).expect("runs");
-    assert_eq!((world.lives(C), world.probe("disk.sync_failed")), (2, 1));
+    assert_eq!((world.incarnation(C), world.probe("disk.sync_failed")), (2, 1));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_site_with_another_folder_than_it_left_is_refused_at_each_start() {
     for with in Replacement::ALL {
         let mut world = replaced(started(), with);
         assert_eq!(world.probe(with.probe()), 1, "{with:?}");
-        assert_eq!((world.is_up(V), world.lives(V), world.probe("folder.refused")), (false, 2, 1), "{with:?}");
+        assert_eq!((world.is_up(V), world.incarnation(V), world.probe("folder.refused")), (false, 2, 1), "{with:?}");
         world.strike(&Fault::Restart { place: Place::Site(V) });
         world.run_for(PAUSE).expect("runs");
         assert_eq!((world.is_up(V), world.probe("folder.refused")), (false, 2), "{with:?}");
@@ -81,10 +81,10 @@ fn a_site_whose_folder_is_old_says_nothing_before_it_meets_one_that_knows() {
     world.strike(&Fault::Cut { links: out, span: None });
     world.strike(&Fault::ReplaceFolder { site: V, with: Replacement::Older, down: DOWN });
     world.run_for(PAUSE).expect("runs");
-    assert_eq!((world.is_up(V), world.lives(V), world.probe("folder.refused")), (false, 2, 0), "nobody confirms its clock");
+    assert_eq!((world.is_up(V), world.incarnation(V), world.probe("folder.refused")), (false, 2, 0), "nobody confirms its clock");
     world.strike(&Fault::Mend { links: out });
     world.run_for(PAUSE).expect("runs");
-    assert_eq!((world.is_up(V), world.lives(V), world.probe("folder.refused")), (false, 2, 1));
+    assert_eq!((world.is_up(V), world.incarnation(V), world.probe("folder.refused")), (false, 2, 1));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn who_restarts_with_the_folder_that_it_left_is_believed() {
         world.strike(&crash(site));
         world.run_for(PAUSE).expect("runs");
     }
-    assert_eq!((world.lives(V), world.probe("folder.refused")), (3, 0));
+    assert_eq!((world.incarnation(V), world.probe("folder.refused")), (3, 0));
 }
 
 #[test]

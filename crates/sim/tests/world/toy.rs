@@ -95,15 +95,15 @@ struct Pending {
 pub struct Register {
     me: SiteId,
     sites: Vec<SiteId>,
-    /// Sequence numbers of a life lie above those of the lives before.
+    /// Sequence numbers of an incarnation lie above those of the incarnations before.
     last: u64,
     known: BTreeSet<u64>,
     pending: BTreeMap<u64, Pending>,
 }
 
 impl Register {
-    pub fn new(me: SiteId, life: u64, sites: Vec<SiteId>) -> Register {
-        Register { me, sites, last: life << 32, known: BTreeSet::new(), pending: BTreeMap::new() }
+    pub fn new(me: SiteId, incarnation: u64, sites: Vec<SiteId>) -> Register {
+        Register { me, sites, last: incarnation << 32, known: BTreeSet::new(), pending: BTreeMap::new() }
     }
 
     fn put(&mut self, request: RequestId, value: u64, padding: usize, fx: &mut Effects<Register>) {
@@ -208,7 +208,7 @@ fn writes(loaded: Loaded) -> BTreeMap<u64, u64> {
 /// A world of registers.
 pub fn world(config: Config, seed: u64) -> World<Register> {
     let sites: Vec<SiteId> = config.topology.sites().collect();
-    World::new(config, seed, move |me, life| Register::new(me, life, sites.clone()))
+    World::new(config, seed, move |me, incarnation| Register::new(me, incarnation, sites.clone()))
 }
 
 /// Traced, with [`LOCAL`] delays: the five regions of the paper.

@@ -5,10 +5,11 @@
 //! | setting | default | from | to | ends | enforced in |
 //! |---|---|---|---|---|---|
 //! | `statement_timeout` | 0 | a message that asks for a statement's work | its commit, waits for the rows of a COPY among it | the statement | `session/interrupt.rs` |
-//! | `lock_timeout` | 0 | a read of rows, at each of them | its answer | the statement | the gateway, told by `Session::plan` and its like |
+//! | `lock_timeout` | 0 | a read of rows, at each of them | its answer | the statement | the gateway of the node: `node/src/gateway/interactive.rs`; the session tells it in `sql/src/session/run.rs`: `plan`, `sql/src/session/ddl.rs`: `change_catalog` and `sql/src/session/copy.rs`: `begin_copy` |
 //! | `idle_in_transaction_session_timeout` | 0 | waiting for the client, in a transaction | its next message | the session | `wire/connection.rs` |
 //!
-//! None of them ends a commit under way, whose outcome would be unknown then. Those of a connection, which no client changes:
+//! None of them ends a commit under way, whose outcome would be unknown then. None ends a session that is idle outside a transaction:
+//! `session/bounds.rs`: `idle_limit`. Those of a connection, which no client changes:
 //!
 //! | constant | value | from | to | ends | enforced in |
 //! |---|---|---|---|---|---|

@@ -30,9 +30,9 @@ pub const CORES: SharedOption = SharedOption {
 /// The word for as many as are needed.
 const AUTO: &str = "auto";
 /// How often the cluster is asked, should it be changing its quorums just then.
-const ATTEMPTS_MAX: u32 = 20;
+const CORES_ATTEMPTS_MAX: u32 = 20;
 /// The pause in between: about as long as a change takes.
-const PAUSE: Duration = Duration::from_millis(500);
+const CORES_PAUSE: Duration = Duration::from_millis(500);
 
 const COLUMNS: &[(&str, SqlType)] = &[
     ("site", SqlType::Text),
@@ -103,10 +103,10 @@ async fn decide(quorums: &dyn administration::Administration, cores: Cores) -> S
     let mut attempt = 1;
     loop {
         match quorums.set_cores(cores).await {
-            Err(TxnError::Unavailable(_) | TxnError::Conflict(_)) if attempt < ATTEMPTS_MAX => attempt += 1,
+            Err(TxnError::Unavailable(_) | TxnError::Conflict(_)) if attempt < CORES_ATTEMPTS_MAX => attempt += 1,
             outcome => return Ok(outcome?),
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(CORES_PAUSE).await;
     }
 }
 

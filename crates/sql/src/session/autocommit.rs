@@ -8,15 +8,34 @@
 //! sent, so that it too can run again.
 //! Before all that it is tried as [operations](super::one_shot), where the database takes such.
 //!
-//! Who runs again what another transaction was in the way of, and how often:
+//! All that runs again by itself after a refusal. Paths begin in `crates`. Of a statement:
 //!
-//! | what | runs | bound |
-//! |---|---|---|
-//! | a statement by itself, as operations too | 10 | [`AUTOCOMMIT_ATTEMPTS_MAX`] |
-//! | a definition by itself | 5 | `DDL_ATTEMPTS_MAX` in `session/ddl.rs` |
-//! | an explicit transaction, or several statements of one text | 1 | the client is told 40001 |
-//! | one commit, beneath all these | 6 | `ATTEMPTS_MAX` in Replicated Commit's `config.rs` |
-//! | one locking read, likewise | 6 | `LOCK_ROUNDS_MAX` there |
+//! | what | runs at most | pause | bound |
+//! |---|---|---|---|
+//! | a statement by itself | 10 times | at random: up to 4 ms, doubled each time, up to 200 ms | [`AUTOCOMMIT_ATTEMPTS_MAX`] |
+//! | statements as operations | 10 times; one that turns out to have none then runs as above | the same | the same, in `one_shot.rs`: `operate` |
+//! | a definition by itself | 5 times | none | `DDL_ATTEMPTS_MAX` in `ddl.rs` |
+//! | planning ahead of a run, for a description | twice, the second time with tables read at a majority | none | `run.rs`: `plan_ahead` |
+//! | planning, where tables of the cache may be old | twice, the second time with tables read anew | none | `run.rs`: `plan` |
+//! | an explicit transaction, or several statements of one text that are no operations | once: the client is told 40001 | | |
+//!
+//! Beneath each of these runs, in Replicated Commit (`replicated-commit/src/config.rs`) and in quotas:
+//!
+//! | what | runs at most | pause | bound |
+//! |---|---|---|---|
+//! | a commit that no region refused for good | 6 times | none | `ATTEMPTS_MAX` |
+//! | a locking read that finds rows locked | 7 times | 10 ms, doubled each time | `LOCK_ROUNDS_MAX` rounds after the first |
+//! | a snapshot read | 5 times, each at a higher timestamp | none | `SNAPSHOT_MOVES_MAX` moves |
+//! | a redistribution of tokens for an operation | 4 times, twice if too few sites answer | until the next redistribution | `TRIES_MAX` in `quota/src/site/waiting.rs` |
+//!
+//! What an operator asks for:
+//!
+//! | what | runs at most | pause | bound |
+//! |---|---|---|---|
+//! | a number of cores, `ALTER DATABASE … SET cores = 2` | 20 times | 0.5 s | `CORES_ATTEMPTS_MAX` in `sql/src/protocols/quorums.rs` |
+//! | the declaration that regions are lost | 5 times | 1 s | `DECLARE_ATTEMPTS_MAX` in `node/src/gateway/placements.rs` |
+//! | a step of `rhumb plan apply` | again for an hour, or for 30 s while the cluster does not answer | 0.5 s | `STEP_MAX`, `TROUBLE_MAX` in `cli/src/commands/plan/apply.rs` |
+//! | a transaction or a batch of rows of `rhumb bench` | 10 times | at random: up to 10 ms, doubled each time, up to 1 s | `ATTEMPTS_MAX` in `bench/src/client/postgres/retry.rs` |
 
 use super::outcome::outcome;
 use super::prepared::Prepared;
@@ -33,7 +52,7 @@ use std::time::Duration;
 
 /// How often an autocommit statement is run before its conflict is reported.
 pub const AUTOCOMMIT_ATTEMPTS_MAX: u32 = 10;
-/// The longest wait before the second attempt, in milliseconds; it doubles with each further one.
+/// Half of the longest wait before the second attempt, in milliseconds; it doubles with each further one.
 const BACKOFF_MILLIS: u64 = 2;
 /// The longest wait before any attempt, in milliseconds.
 const BACKOFF_MILLIS_MAX: u64 = 200;

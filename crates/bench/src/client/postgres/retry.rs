@@ -8,6 +8,13 @@ use super::failure::Failure;
 use super::session::Session;
 use crate::error::BenchError;
 
+/// Attempts in all, the first included.
+const ATTEMPTS_MAX: u32 = 10;
+/// The longest first wait.
+const WAIT_FIRST: Duration = Duration::from_millis(10);
+/// The longest wait of all.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
 /// A bound on the attempts and the range of the waits.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
@@ -21,7 +28,7 @@ pub struct RetryPolicy {
 
 impl Default for RetryPolicy {
     fn default() -> RetryPolicy {
-        RetryPolicy { attempts_max: 10, wait_first: Duration::from_millis(10), wait_max: Duration::from_secs(1) }
+        RetryPolicy { attempts_max: ATTEMPTS_MAX, wait_first: WAIT_FIRST, wait_max: WAIT_MAX }
     }
 }
 

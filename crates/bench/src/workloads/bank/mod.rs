@@ -15,7 +15,7 @@ pub use teller::Teller;
 use rhumb_core::Rng;
 
 use crate::client::postgres::Session;
-use crate::driver::Seat;
+use crate::driver::ClientSlot;
 use crate::error::BenchError;
 use crate::transactions::Transactions;
 use invariant::Invariant;
@@ -66,7 +66,7 @@ impl Transactions for Bank {
         &["transfer", "audit"]
     }
 
-    fn terminal(&self, _: Seat, rng: Rng) -> Teller {
+    fn terminal(&self, _: ClientSlot, rng: Rng) -> Teller {
         Teller::new(self.options.audits, self.invariant, rng)
     }
 }

@@ -10,7 +10,7 @@ use super::stages::{known, unreachable_at};
 use super::trace::Want;
 use super::wants::Wants;
 use crate::client::redis::{Connection, Endpoint, Reply};
-use crate::driver::{self, DriverOptions, Results, Seat, Workload};
+use crate::driver::{self, ClientSlot, DriverOptions, Results, Workload};
 use crate::error::BenchError;
 use crate::lock::lock;
 use crate::progress::Progress;
@@ -89,12 +89,12 @@ impl Workload for Run<'_> {
         self.options.pipeline
     }
 
-    async fn client(&self, seat: Seat, _: Rng) -> Result<QuotaClient, BenchError> {
-        let addresses = &self.places[seat.region].addresses;
-        let address = addresses[seat.index % addresses.len()].clone();
+    async fn client(&self, slot: ClientSlot, _: Rng) -> Result<QuotaClient, BenchError> {
+        let addresses = &self.places[slot.region].addresses;
+        let address = addresses[slot.index % addresses.len()].clone();
         let connection = Some(Connection::open(&address).await.map_err(|error| unreachable_at(&address, &error))?);
-        let id = self.id.as_ref().map(|run| format!("{run}-{}", seat.number()));
-        let wants = self.wants[seat.region].clone();
+        let id = self.id.as_ref().map(|run| format!("{run}-{}", slot.number()));
+        let wants = self.wants[slot.region].clone();
         Ok(QuotaClient { quota: self.options.quota.clone(), id, wants, address, connection, sent: 0 })
     }
 }

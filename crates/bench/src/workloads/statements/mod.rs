@@ -17,7 +17,7 @@ use std::time::Duration;
 use rhumb_core::Rng;
 
 use crate::client::postgres::{Access, Session, retrying};
-use crate::driver::Seat;
+use crate::driver::ClientSlot;
 use crate::error::BenchError;
 use crate::report::{Timed, Yardstick};
 use crate::tables::ledger;
@@ -110,8 +110,8 @@ impl Transactions for Statements {
         ]
     }
 
-    fn terminal(&self, seat: Seat, rng: Rng) -> Clerk {
-        Clerk::new(self.run, seat.number() as i32, self.rows, rng)
+    fn terminal(&self, slot: ClientSlot, rng: Rng) -> Clerk {
+        Clerk::new(self.run, slot.number() as i32, self.rows, rng)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where a terminal is.
 
 use super::scale::DISTRICTS;
-use crate::driver::Seat;
+use crate::driver::ClientSlot;
 
 /// A terminal's place: a warehouse and a district.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,14 +13,14 @@ pub struct Home {
 }
 
 impl Home {
-    /// The home of the terminal at `seat`: warehouses are dealt out to the regions in turn, a region's terminals to its warehouses in turn, and those of a
+    /// The home of the terminal of `slot`: warehouses are dealt out to the regions in turn, a region's terminals to its warehouses in turn, and those of a
     /// warehouse to its districts. With fewer warehouses than regions some are shared.
-    pub fn of(seat: Seat, warehouses: u32) -> Home {
-        let (warehouses, region, regions) = (warehouses as usize, seat.region, seat.regions);
+    pub fn of(slot: ClientSlot, warehouses: u32) -> Home {
+        let (warehouses, region, regions) = (warehouses as usize, slot.region, slot.regions);
         let first = region % warehouses;
         let in_region = if region < warehouses { (warehouses - region).div_ceil(regions) } else { 1 };
-        let w_id = first + (seat.index % in_region) * regions + 1;
-        Home { w_id: w_id as i32, d_id: (seat.index / in_region) as i32 % DISTRICTS + 1 }
+        let w_id = first + (slot.index % in_region) * regions + 1;
+        Home { w_id: w_id as i32, d_id: (slot.index / in_region) as i32 % DISTRICTS + 1 }
     }
 }
 
@@ -31,8 +31,8 @@ mod tests {
     use super::*;
 
     fn homes(regions: usize, clients: usize, warehouses: u32) -> Vec<Vec<Home>> {
-        let seat = |region, index| Seat { region, regions, index, clients };
-        (0..regions).map(|region| (0..clients).map(|index| Home::of(seat(region, index), warehouses)).collect()).collect()
+        let slot = |region, index| ClientSlot { region, regions, index, clients };
+        (0..regions).map(|region| (0..clients).map(|index| Home::of(slot(region, index), warehouses)).collect()).collect()
     }
 
     #[test]

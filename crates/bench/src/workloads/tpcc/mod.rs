@@ -39,7 +39,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rhumb_core::Rng;
 
 use crate::client::postgres::Session;
-use crate::driver::Seat;
+use crate::driver::ClientSlot;
 use crate::error::BenchError;
 use crate::tables::ledger;
 use crate::transactions::Transactions;
@@ -99,8 +99,8 @@ impl Transactions for Tpcc {
         &deck::NAMES
     }
 
-    fn terminal(&self, seat: Seat, mut rng: Rng) -> TpccTerminal {
+    fn terminal(&self, slot: ClientSlot, mut rng: Rng) -> TpccTerminal {
         let history = Rng::seeded(rng.below(u64::MAX) ^ self.started_unix_ns);
-        TpccTerminal::new(Home::of(seat, self.scale.warehouses), self.scale, self.nurand, self.options.pause, rng, history)
+        TpccTerminal::new(Home::of(slot, self.scale.warehouses), self.scale, self.nurand, self.options.pause, rng, history)
     }
 }

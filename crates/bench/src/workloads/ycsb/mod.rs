@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicU64;
 use rhumb_core::Rng;
 
 use crate::client::postgres::{Session, Value};
-use crate::driver::Seat;
+use crate::driver::ClientSlot;
 use crate::error::BenchError;
 use crate::progress::Progress;
 use crate::tables::{CheckReport, Dataset, LoadRow, Rule, TableDefinition, evaluate, ledger};
@@ -157,7 +157,7 @@ impl Transactions for Ycsb {
         &["read only", "read write"]
     }
 
-    fn terminal(&self, _: Seat, rng: Rng) -> YcsbTerminal {
+    fn terminal(&self, _: ClientSlot, rng: Rng) -> YcsbTerminal {
         YcsbTerminal::new(self.options.clone(), self.chooser, self.records.clone(), rng)
     }
 }

@@ -10,7 +10,7 @@ use super::{REGIONS, Streams, properties, site};
 use rhumb_catenae::epoch::Epoch;
 use rhumb_catenae::message::Entry;
 use rhumb_core::SiteId;
-use rhumb_testkit::departures::{Bounds, Departure, Flaw, Searched, search};
+use rhumb_testkit::departures::{Bounds, Departure, Searched, Violation, search};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Epochs that are sealed.
@@ -49,14 +49,14 @@ struct World<'a> {
     tick: u64,
     steps: usize,
     chosen: BTreeMap<u64, Entry>,
-    flaw: Option<String>,
+    violation: Option<String>,
     trace: Vec<String>,
 }
 
 /// Runs all schedules within those bounds.
 ///
 /// # Errors
-/// The first flaw.
+/// The first violation.
 pub fn search_all(model: &Streams, bounds: Bounds) -> Result<Searched, String> {
     let each = |way: fn(usize) -> Departure| (0..REGIONS).map(way);
     let of_sites = each(Departure::Crash).chain(each(Departure::Isolate)).chain(each(Departure::Lose));
@@ -65,7 +65,7 @@ pub fn search_all(model: &Streams, bounds: Bounds) -> Result<Searched, String> {
 }
 
 impl World<'_> {
-    fn run(model: &Streams, departures: &[(usize, Departure)]) -> Result<usize, Flaw> {
+    fn run(model: &Streams, departures: &[(usize, Departure)]) -> Result<usize, Violation> {
         let mut world = World {
             model,
             departures,
@@ -80,19 +80,19 @@ impl World<'_> {
             tick: 0,
             steps: 0,
             chosen: BTreeMap::new(),
-            flaw: None,
+            violation: None,
             trace: Vec::new(),
         };
-        while world.flaw.is_none() && !world.is_well() {
+        while world.violation.is_none() && !world.is_well() {
             if world.tick == TICKS_MAX {
-                world.flaw = Some(super::PROGRESS.to_owned());
+                world.violation = Some(super::PROGRESS.to_owned());
                 break;
             }
             world.end_epoch();
         }
-        match world.flaw {
+        match world.violation {
             None => Ok(world.steps),
-            Some(flaw) => Err((flaw, world.trace)),
+            Some(what) => Err(Violation { what, trace: world.trace }),
         }
     }
 
@@ -119,7 +119,7 @@ impl World<'_> {
                 self.take(region, Input::Settle);
             }
         }
-        while let Some(event) = self.queue.pop_front().filter(|_| self.flaw.is_none()) {
+        while let Some(event) = self.queue.pop_front().filter(|_| self.violation.is_none()) {
             self.depart(event);
         }
         self.look();
@@ -181,17 +181,17 @@ impl World<'_> {
         }
         for found in taken.found {
             if *self.chosen.entry(found.index).or_insert_with(|| found.entry.clone()) != found.entry {
-                self.flaw = Some(super::AGREEMENT.to_owned());
+                self.violation = Some(super::AGREEMENT.to_owned());
             }
         }
         if taken.impatient {
-            self.flaw = Some(super::PATIENT.to_owned());
+            self.violation = Some(super::PATIENT.to_owned());
         }
     }
 
     fn look(&mut self) {
         let parts = self.parts.each_ref();
-        let flaw = if !properties::is_durable(parts, self.chosen.iter().map(|(index, entry)| (*index, entry))) {
+        let violation = if !properties::is_durable(parts, self.chosen.iter().map(|(index, entry)| (*index, entry))) {
             super::DURABLE
         } else if !properties::is_kept(parts) {
             super::KEPT
@@ -200,6 +200,6 @@ impl World<'_> {
         } else {
             return;
         };
-        self.flaw.get_or_insert_with(|| flaw.to_owned());
+        self.violation.get_or_insert_with(|| violation.to_owned());
     }
 }

@@ -41,7 +41,7 @@ impl Live {
         let foreign = |why: String| format!("{url} is no site of Rhumb, or one of another version: {why}");
         let shown: PlacementStatus = serde_json::from_str(body).map_err(|error| foreign(error.to_string()))?;
         let live = Live { url: url.to_owned(), shown };
-        match live.stranger() {
+        match live.unknown_region() {
             None if live.layout().active.is_empty() => Err(foreign("no region votes".to_owned())),
             None => Ok(live),
             Some(name) => Err(foreign(format!("`{name}` is placed and not among the regions"))),
@@ -49,7 +49,7 @@ impl Live {
     }
 
     /// A region of the placement that the cluster does not have.
-    fn stranger(&self) -> Option<String> {
+    fn unknown_region(&self) -> Option<String> {
         let layout = self.layout();
         let named = layout.coordinators.iter().flat_map(|(of, Coordinators { read, commit })| [of, read, commit]);
         let regions = self.regions();
@@ -251,8 +251,8 @@ mod tests {
             of(503, r#"{"error":{"code":"UNAVAILABLE","message":"the site is busy"}}"#),
             "http://h:1 does not show its placement: the site is busy"
         );
-        let stranger = shown().to_string().replace(r#""passive":["c"]"#, r#""passive":["mars"]"#);
-        assert!(of(200, &stranger).ends_with("`mars` is placed and not among the regions"));
+        let unknown = shown().to_string().replace(r#""passive":["c"]"#, r#""passive":["mars"]"#);
+        assert!(of(200, &unknown).ends_with("`mars` is placed and not among the regions"));
         assert!(of(200, "<html>").starts_with("http://h:1 is no site of Rhumb, or one of another version: expected value"));
     }
 }

@@ -2,12 +2,12 @@
 
 use super::super::baselines::escrow::Lending;
 use super::super::baselines::multipaxsys;
-use super::super::setup::{Prediction, Samya, Seat, System};
+use super::super::setup::{LeaderRegion, Prediction, Samya, System};
 use super::super::system::Run;
 use rhumb_quota::spec::{OfferPolicy, ProtocolKind};
 
 /// MultiPaxSys as the paper describes it, led from where it is fastest.
-pub(super) const MULTIPAXSYS: System = System::MultiPaxSys(multipaxsys::Settings { depth: 1, batch: 1 }, Seat::UsCentral);
+pub(super) const MULTIPAXSYS: System = System::MultiPaxSys(multipaxsys::Settings { depth: 1, batch: 1 }, LeaderRegion::UsCentral);
 /// Demarcation/Escrow, whose lenders give half of what they have.
 pub(super) const DEMARCATION: System = System::Demarcation(Lending::Half);
 

@@ -3,14 +3,14 @@
 use super::super::baselines::multipaxsys::Settings;
 use super::super::lab::Lab;
 use super::super::parameters::POINTS_OF_HALF_AN_HOUR;
-use super::super::setup::{Seat, System};
+use super::super::setup::{LeaderRegion, System};
 use super::common::{DEMARCATION, MULTIPAXSYS, all_samya};
 use crate::experiment::{Failure, Outcome, Progress, Sheet, one, percent};
 
 const CONNECTIONS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// A database that batches, as the paper's does not: many transactions on the hot record share a replication round.
-const BATCHED: System = System::MultiPaxSys(Settings { depth: 4, batch: 64 }, Seat::UsCentral);
+const BATCHED: System = System::MultiPaxSys(Settings { depth: 4, batch: 64 }, LeaderRegion::UsCentral);
 
 pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();

@@ -4,7 +4,7 @@ use super::super::baselines::escrow::Lending;
 use super::super::baselines::multipaxsys::Settings;
 use super::super::lab::Lab;
 use super::super::parameters::POINTS_OF_AN_HOUR;
-use super::super::setup::{Seat, System};
+use super::super::setup::{LeaderRegion, System};
 use super::common::{DEMARCATION, MULTIPAXSYS, all_samya, in_minutes, redistributions};
 use crate::experiment::{Chart, Failure, Finding, Outcome, Progress, Sheet, one, percent, ratio};
 
@@ -13,9 +13,9 @@ const COLUMNS: [&str; 7] = ["system", "tps", "of offered", "refused", "given up"
 /// Forms of the baselines that the paper leaves open.
 const OTHERS: [System; 4] = [
     System::Demarcation(Lending::Need),
-    System::MultiPaxSys(Settings { depth: 1, batch: 1 }, Seat::UsWest),
-    System::MultiPaxSys(Settings { depth: 16, batch: 1 }, Seat::UsCentral),
-    System::MultiPaxSys(Settings { depth: 1, batch: 64 }, Seat::UsCentral),
+    System::MultiPaxSys(Settings { depth: 1, batch: 1 }, LeaderRegion::UsWest),
+    System::MultiPaxSys(Settings { depth: 16, batch: 1 }, LeaderRegion::UsCentral),
+    System::MultiPaxSys(Settings { depth: 1, batch: 64 }, LeaderRegion::UsCentral),
 ];
 
 pub(super) fn run(lab: &mut Lab, progress: &mut dyn Progress) -> Result<Outcome, Failure> {

@@ -155,7 +155,7 @@ async fn look(State(site): Shared, named: Named, query: Result<Query<ReadQuery>,
     let read: Read = choice(read)?;
     if read == Read::Exact {
         let why = "an exact read holds up whoever uses the quota, so it is not had by GET; POST {} to the path of the quota and /read";
-        return Err(Failed::invalid_with(StatusCode::METHOD_NOT_ALLOWED, why));
+        return Err(Failed::method_not_allowed("PUT,PATCH,DELETE", why));
     }
     Ok(Json(answers::quota(&site.quotas.get(name, read).await?, &site.topology)))
 }

@@ -6,7 +6,7 @@
 //! member has is at most what that says ([`lost`](crate::lost)).
 
 use super::{Accepted, Any, Instance, Out, Role};
-use crate::avantan::{Cause, Purse};
+use crate::avantan::{AccountPort, Cause};
 use crate::cluster::Cluster;
 use crate::list::List;
 use crate::planted::Planted;
@@ -22,7 +22,7 @@ impl Any {
     }
 
     /// Sites were declared lost: this site ignores their messages from now on.
-    pub fn lose(&mut self, cluster: &Cluster, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn lose(&mut self, cluster: &Cluster, port: &mut dyn AccountPort, out: &mut Out) {
         self.cluster = cluster.clone();
         let (me, losses) = (cluster.me, cluster.losses());
         match &mut self.role {
@@ -30,7 +30,7 @@ impl Any {
                 answers.retain(|site, _| !cluster.is_lost(*site));
                 busy.retain(|site| !cluster.is_lost(*site));
                 refused.retain(|site| !cluster.is_lost(*site));
-                self.consider(false, purse, out);
+                self.consider(false, port, out);
             }
             Role::Proposer { accepted_by, .. } | Role::Member { accepted_by, .. } => {
                 accepted_by.retain(|site, _| !cluster.is_lost(*site));
@@ -38,10 +38,10 @@ impl Any {
                 let led = self.state.current.as_ref().map(|current| current.instance.leader);
                 match led {
                     // Whatever the leader proposes, this site takes no list of its any more.
-                    Some(leader) if cluster.is_lost(leader) && self.accepted().is_none() => self.end(None, Cause::Unanswered, purse, out),
+                    Some(leader) if cluster.is_lost(leader) && self.accepted().is_none() => self.end(None, Cause::Unanswered, port, out),
                     // A list without lost members needs what it needed before. A member does not count for itself that it has such a list, for
                     // only what answers a message of its own tells it that this is on its disk.
-                    Some(_) if self.accepted().is_some_and(|list| self.has_lost_members(list)) => self.count_accepted(purse, out),
+                    Some(_) if self.accepted().is_some_and(|list| self.has_lost_members(list)) => self.count_accepted(port, out),
                     _ => {}
                 }
             }
@@ -66,7 +66,7 @@ impl Any {
     }
 
     /// So many tokens this site holds as the list has ended, and would not by its other end: a lost member may know that.
-    pub(super) fn doubted(&self, list: &List, decided: bool) -> u64 {
+    pub(super) fn in_doubt(&self, list: &List, decided: bool) -> u64 {
         let (entry, share) = (list.entry(self.cluster.me), list.share(self.cluster.me));
         let (Some(entry), Some(share), true) = (entry, share, self.has_lost_members(list)) else { return 0 };
         let (dead, applied) = (entry.offered.held, share.granted.held);

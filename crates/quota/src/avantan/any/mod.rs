@@ -32,7 +32,7 @@ mod message;
 
 pub use message::{Note, Promise};
 
-use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
+use super::{AccountPort, Call, Cause, Ending, Outbox, Patience, Recent, is_satisfied};
 use crate::cluster::Cluster;
 use crate::list::{Entry, List};
 use crate::planted::Planted;
@@ -124,12 +124,12 @@ impl Any {
     }
 
     /// Takes up what an earlier incarnation had on disk. An instance of its own without a list died with it.
-    pub fn recover(&mut self, state: State, recent: Recent<Instance>, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn recover(&mut self, state: State, recent: Recent<Instance>, port: &mut dyn AccountPort, out: &mut Out) {
         self.state = state;
         self.recent = recent;
         let own = |current: &&Current| current.instance.leader == self.cluster.me && current.accepted.is_none();
         if self.state.current.as_ref().filter(own).is_some() {
-            self.end(None, Cause::Unanswered, purse, out);
+            self.end(None, Cause::Unanswered, port, out);
         }
         if let Some(current) = &self.state.current
             && current.accepted.is_some()
@@ -154,11 +154,11 @@ impl Any {
     }
 
     /// Leads a redistribution. The site must be idle.
-    pub fn start(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn start(&mut self, call: Call, port: &mut dyn AccountPort, out: &mut Out) {
         assert!(self.is_idle(), "a site is in one redistribution at a time");
         self.state.number += 1;
         let instance = Instance { leader: self.cluster.me, number: self.state.number };
-        let entry = purse.offer(call);
+        let entry = port.offer(call);
         self.state.current = Some(Current { instance, entry: entry.clone(), accepted: None });
         out.changed = true;
         self.role = Role::Candidate {
@@ -172,25 +172,25 @@ impl Any {
         for site in self.cluster.others() {
             out.promise(site, Promise::Election { instance, call });
         }
-        self.consider(false, purse, out);
+        self.consider(false, port, out);
     }
 
     /// Takes a note.
-    pub fn on_note(&mut self, from: SiteId, note: Note, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn on_note(&mut self, from: SiteId, note: Note, port: &mut dyn AccountPort, out: &mut Out) {
         let Note::Busy { instance } = note;
         if self.is_current(instance)
             && let Role::Candidate { busy, .. } = &mut self.role
         {
             busy.insert(from);
-            self.consider(false, purse, out);
+            self.consider(false, port, out);
         }
     }
 
     /// Takes a promise.
-    pub fn on_promise(&mut self, from: SiteId, promise: Promise, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn on_promise(&mut self, from: SiteId, promise: Promise, port: &mut dyn AccountPort, out: &mut Out) {
         match promise {
-            Promise::Election { instance, call } => self.on_election(from, instance, call, purse, out),
-            Promise::ElectionOk { instance, entry } => self.on_election_ok(from, instance, entry, purse, out),
+            Promise::Election { instance, call } => self.on_election(from, instance, call, port, out),
+            Promise::ElectionOk { instance, entry } => self.on_election_ok(from, instance, entry, port, out),
             Promise::Accept { instance, list } => self.on_accept(from, instance, list, out),
             Promise::AcceptOk { instance, losses } => {
                 if self.is_current(instance)
@@ -198,20 +198,20 @@ impl Any {
                 {
                     let known = accepted_by.entry(from).or_default();
                     *known = losses.max(*known);
-                    self.count_accepted(purse, out);
+                    self.count_accepted(port, out);
                 }
             }
-            Promise::Refused { instance } => self.on_refused(from, instance, purse, out),
+            Promise::Refused { instance } => self.on_refused(from, instance, port, out),
             Promise::Discard { instance } => {
                 if self.is_current(instance) && self.accepted().is_none() {
-                    self.end(None, Cause::Busy, purse, out);
+                    self.end(None, Cause::Busy, port, out);
                 }
             }
-            Promise::Ask { instance } => self.on_ask(from, instance, purse, out),
+            Promise::Ask { instance } => self.on_ask(from, instance, port, out),
             Promise::Decided { instance, list } => {
-                self.replay(instance, &list, purse);
+                self.replay(instance, &list, port);
                 if self.is_current(instance) {
-                    self.end(Some(list), Cause::Busy, purse, out);
+                    self.end(Some(list), Cause::Busy, port, out);
                 }
             }
         }
@@ -238,7 +238,7 @@ impl Any {
     }
 
     /// 4.3.2 (ii).
-    fn on_election(&mut self, from: SiteId, instance: Instance, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+    fn on_election(&mut self, from: SiteId, instance: Instance, call: Call, port: &mut dyn AccountPort, out: &mut Out) {
         if self.is_over(instance) {
             return self.tell_outcome(from, instance, out);
         }
@@ -251,16 +251,16 @@ impl Any {
             if !superseded {
                 return out.note(from, Note::Busy { instance });
             }
-            self.end(None, Cause::Busy, purse, out);
+            self.end(None, Cause::Busy, port, out);
         }
-        let entry = purse.offer(call);
+        let entry = port.offer(call);
         self.state.current = Some(Current { instance, entry: entry.clone(), accepted: None });
         self.role = Role::Member { accepted_by: Accepted::new(), waited: 0 };
         out.changed = true;
         out.promise(from, Promise::ElectionOk { instance, entry });
     }
 
-    fn on_election_ok(&mut self, from: SiteId, instance: Instance, entry: Entry, purse: &mut dyn Purse, out: &mut Out) {
+    fn on_election_ok(&mut self, from: SiteId, instance: Instance, entry: Entry, port: &mut dyn AccountPort, out: &mut Out) {
         if !self.is_current(instance) {
             if self.is_over(instance) {
                 self.tell_outcome(from, instance, out);
@@ -272,7 +272,7 @@ impl Any {
             if !refused.contains(&from) {
                 busy.remove(&from);
                 answers.insert(from, entry);
-                self.consider(false, purse, out);
+                self.consider(false, port, out);
             }
         } else if self.accepted().is_some_and(|list| list.entry(from).is_none()) {
             // It came too late to be chosen.
@@ -281,7 +281,7 @@ impl Any {
     }
 
     /// Chooses the members if the answers allow it; `eager`: even if more of them would be better. 4.3.2 (i).
-    fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
+    fn consider(&mut self, eager: bool, port: &mut dyn AccountPort, out: &mut Out) {
         let Role::Candidate { answers, busy, waited, .. } = &self.role else { return };
         let entries = answers.values();
         let all = answers.len() == self.cluster.size();
@@ -293,7 +293,7 @@ impl Any {
             let gains = answers.iter().any(|(site, entry)| *site != self.cluster.me && !entry.offered.is_none());
             if !gains && !all {
                 if heard {
-                    self.give_up(Cause::Busy, purse, out);
+                    self.give_up(Cause::Busy, port, out);
                 }
                 return;
             }
@@ -311,13 +311,13 @@ impl Any {
             out.promise(site, promise);
         }
         self.role = Role::Proposer { accepted_by: Accepted::from([(self.cluster.me, self.cluster.losses())]), waited: 0 };
-        self.count_accepted(purse, out);
+        self.count_accepted(port, out);
     }
 
     /// Ends the own instance, of which no list was sent.
-    pub(super) fn give_up(&mut self, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
+    pub(super) fn give_up(&mut self, cause: Cause, port: &mut dyn AccountPort, out: &mut Out) {
         let instance = self.state.current.as_ref().expect("a candidate is in its own instance").instance;
-        self.end(None, cause, purse, out);
+        self.end(None, cause, port, out);
         for site in self.cluster.others() {
             out.promise(site, Promise::Discard { instance });
         }
@@ -342,7 +342,7 @@ impl Any {
     }
 
     /// 4.3.2 (iii): decided once all members have the list ([`is_complete`](Self::is_complete), whoever is lost).
-    fn count_accepted(&mut self, purse: &mut dyn Purse, out: &mut Out) {
+    fn count_accepted(&mut self, port: &mut dyn AccountPort, out: &mut Out) {
         let (Role::Proposer { accepted_by, .. } | Role::Member { accepted_by, .. }) = &self.role else { return };
         let Some(list) = self.accepted().filter(|list| self.is_complete(list, accepted_by)) else { return };
         let list = list.clone();
@@ -350,16 +350,16 @@ impl Any {
         let others = list.members().filter(|site| *site != self.cluster.me && !self.cluster.is_lost(*site));
         let others: Vec<SiteId> = others.collect();
         if self.has_lost_members(&list) && !self.counts_as_decided(&list) {
-            self.end(None, Cause::Unanswered, purse, out);
+            self.end(None, Cause::Unanswered, port, out);
             return others.into_iter().for_each(|site| out.promise(site, Promise::Refused { instance }));
         }
-        self.end(Some(list.clone()), Cause::Busy, purse, out);
+        self.end(Some(list.clone()), Cause::Busy, port, out);
         for site in others {
             out.promise(site, Promise::Decided { instance, list: list.clone() });
         }
     }
 
-    fn on_refused(&mut self, from: SiteId, instance: Instance, purse: &mut dyn Purse, out: &mut Out) {
+    fn on_refused(&mut self, from: SiteId, instance: Instance, port: &mut dyn AccountPort, out: &mut Out) {
         if !self.is_current(instance) {
             return;
         }
@@ -368,21 +368,21 @@ impl Any {
             answers.remove(&from);
             refused.insert(from);
             busy.insert(from);
-            return self.consider(false, purse, out);
+            return self.consider(false, port, out);
         }
         let members: Vec<SiteId> = self.accepted().into_iter().flat_map(List::members).collect();
         // A site that was asked and not chosen may refuse as it likes.
         if !members.is_empty() && !members.contains(&from) {
             return;
         }
-        self.end(None, Cause::Unanswered, purse, out);
+        self.end(None, Cause::Unanswered, port, out);
         for site in members.into_iter().filter(|site| *site != self.cluster.me && !self.cluster.is_lost(*site)) {
             out.promise(site, Promise::Refused { instance });
         }
     }
 
     /// 4.3.2, failure recovery.
-    fn on_ask(&mut self, from: SiteId, instance: Instance, purse: &mut dyn Purse, out: &mut Out) {
+    fn on_ask(&mut self, from: SiteId, instance: Instance, port: &mut dyn AccountPort, out: &mut Out) {
         if self.is_over(instance) {
             return self.tell_outcome(from, instance, out);
         }
@@ -390,7 +390,7 @@ impl Any {
             if self.accepted().is_some() {
                 return out.promise(from, Promise::AcceptOk { instance, losses: self.cluster.losses() });
             }
-            self.end(None, Cause::Unanswered, purse, out);
+            self.end(None, Cause::Unanswered, port, out);
         }
         self.refuse(instance, out);
         out.promise(from, Promise::Refused { instance });
@@ -403,31 +403,31 @@ impl Any {
     }
 
     /// The instance is over for this site: with `list` decided, or dead.
-    fn end(&mut self, list: Option<List>, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
+    fn end(&mut self, list: Option<List>, cause: Cause, port: &mut dyn AccountPort, out: &mut Out) {
         let current = self.state.current.take().expect("an instance ends that is under way");
         self.refuse(current.instance, out);
         self.role = Role::Member { accepted_by: Accepted::new(), waited: 0 };
-        let doubted = list.as_ref().or(current.accepted.as_ref()).map_or(0, |known| self.doubted(known, list.is_some()));
-        if doubted > 0 {
-            purse.doubt(doubted);
+        let in_doubt = list.as_ref().or(current.accepted.as_ref()).map_or(0, |known| self.in_doubt(known, list.is_some()));
+        if in_doubt > 0 {
+            port.put_in_doubt(in_doubt);
         }
         match list {
             Some(list) => {
                 assert_eq!(list.entry(self.cluster.me), Some(&current.entry), "a list holds the offer that is frozen");
-                purse.apply(&list);
+                port.apply(&list);
                 self.recent.remember(current.instance, &list);
                 out.remembered = true;
                 out.endings.push(Ending::Decided { list, led: current.instance.leader == self.cluster.me });
             }
             None => {
-                purse.withdraw();
+                port.withdraw();
                 out.endings.push(Ending::Dead(cause));
             }
         }
     }
 
     /// Time passes.
-    pub fn tick(&mut self, patience: &Patience, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn tick(&mut self, patience: &Patience, port: &mut dyn AccountPort, out: &mut Out) {
         let Some(current) = &self.state.current else { return };
         let (instance, has_list) = (current.instance, current.accepted.is_some());
         let due = |waited: u32| waited.is_multiple_of(patience.resend);
@@ -436,7 +436,7 @@ impl Any {
                 *waited += 1;
                 let waited = *waited;
                 if waited >= patience.cohort && !has_list {
-                    self.end(None, Cause::Unanswered, purse, out);
+                    self.end(None, Cause::Unanswered, port, out);
                     out.promise(instance.leader, Promise::Refused { instance });
                 } else if waited >= patience.cohort && due(waited) {
                     self.ask_members(instance, out);
@@ -445,12 +445,12 @@ impl Any {
             Role::Candidate { waited, .. } => {
                 *waited += 1;
                 let waited = *waited;
-                self.consider(waited >= patience.gather, purse, out);
+                self.consider(waited >= patience.gather, port, out);
                 if !matches!(self.role, Role::Candidate { .. }) {
                     return;
                 }
                 if waited >= patience.give_up {
-                    self.give_up(Cause::Unanswered, purse, out);
+                    self.give_up(Cause::Unanswered, port, out);
                 } else if due(waited) {
                     self.send_again(instance, out);
                 }
@@ -458,7 +458,7 @@ impl Any {
             Role::Proposer { waited, .. } => {
                 *waited += 1;
                 let waited = *waited;
-                if self.aborts_after_accept(waited, patience, purse, out) {
+                if self.aborts_after_accept(waited, patience, port, out) {
                     return;
                 }
                 if due(waited) {

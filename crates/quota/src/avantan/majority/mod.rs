@@ -32,7 +32,7 @@ mod message;
 
 pub use message::{Note, Promise};
 
-use super::{Call, Cause, Ending, Outbox, Patience, Purse, Recent, is_satisfied};
+use super::{AccountPort, Call, Cause, Ending, Outbox, Patience, Recent, is_satisfied};
 use crate::cluster::Cluster;
 use crate::list::{Entry, List};
 use crate::planted::Planted;
@@ -118,11 +118,11 @@ impl Majority {
     }
 
     /// Takes up what an earlier incarnation had on disk. A ballot of its own that has proposed nothing died with it.
-    pub fn recover(&mut self, state: State, recent: Recent<u64>, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn recover(&mut self, state: State, recent: Recent<u64>, port: &mut dyn AccountPort, out: &mut Out) {
         self.state = state;
         self.recent = recent;
         if !self.state.proposed {
-            self.forget_offer_to(self.cluster.me, u64::MAX, Cause::Unanswered, purse, out);
+            self.forget_offer_to(self.cluster.me, u64::MAX, Cause::Unanswered, port, out);
         }
     }
 
@@ -142,31 +142,31 @@ impl Majority {
     }
 
     /// Leads a redistribution. The site must be idle.
-    pub fn start(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn start(&mut self, call: Call, port: &mut dyn AccountPort, out: &mut Out) {
         assert!(self.is_idle(), "a site is in one redistribution at a time");
-        self.campaign(call, purse, out);
+        self.campaign(call, port, out);
     }
 
-    fn campaign(&mut self, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+    fn campaign(&mut self, call: Call, port: &mut dyn AccountPort, out: &mut Out) {
         let ballot = self.state.acceptor.next_ballot(self.outdated_by, self.cluster.me);
         out.changed |= self.state.acceptor.promise(ballot).expect("it is above all that are promised");
-        let entry = self.offer_to(ballot, call, purse, out);
+        let entry = self.offer_to(ballot, call, port, out);
         let own = Answer { entry, fresh: self.state.offered_at == Some(ballot), accepted: self.state.acceptor.accepted().cloned() };
         self.role = Role::Candidate { ballot, call, answers: BTreeMap::from([(self.cluster.me, own)]), waited: 0 };
         out.called = true;
         for site in self.cluster.others() {
             out.promise(site, Promise::Election { slot: self.state.slot, ballot, call });
         }
-        self.consider(false, purse, out);
+        self.consider(false, port, out);
     }
 
     /// The offer of this slot, made now or before, which the leader of `ballot` may use from now on.
-    fn offer_to(&mut self, ballot: Ballot, call: Call, purse: &mut dyn Purse, out: &mut Out) -> Entry {
+    fn offer_to(&mut self, ballot: Ballot, call: Call, port: &mut dyn AccountPort, out: &mut Out) -> Entry {
         let entry = match &self.state.offer {
             Some(entry) => entry.clone(),
             None => {
                 self.state.offered_at = Some(ballot);
-                self.state.offer.insert(purse.offer(call)).clone()
+                self.state.offer.insert(port.offer(call)).clone()
             }
         };
         // Told again, it is on disk already.
@@ -175,7 +175,7 @@ impl Majority {
     }
 
     /// The ballots of `leader` up to `number` are dead; with the last one dead the offer is free.
-    pub(super) fn forget_offer_to(&mut self, leader: SiteId, number: u64, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
+    pub(super) fn forget_offer_to(&mut self, leader: SiteId, number: u64, cause: Cause, port: &mut dyn AccountPort, out: &mut Out) {
         if self.state.offered_to.get(&leader).is_none_or(|highest| *highest > number) {
             return;
         }
@@ -183,27 +183,27 @@ impl Majority {
         out.changed = true;
         if self.state.offered_to.is_empty() {
             self.state.offer = None;
-            purse.withdraw();
+            port.withdraw();
             out.endings.push(Ending::Dead(cause));
         }
     }
 
     /// Takes a note.
-    pub fn on_note(&mut self, from: SiteId, note: Note, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn on_note(&mut self, from: SiteId, note: Note, port: &mut dyn AccountPort, out: &mut Out) {
         match note {
-            Note::Outdated { slot, promised } => self.on_outdated(slot, promised, purse, out),
+            Note::Outdated { slot, promised } => self.on_outdated(slot, promised, port, out),
             Note::Lacking { slot } => self.on_lacking(from, slot, out),
-            Note::Decided { from: first, next, lists } => self.on_decided(from, first, next, lists, purse, out),
+            Note::Decided { from: first, next, lists } => self.on_decided(from, first, next, lists, port, out),
             Note::Ask { slot, ballot } => self.on_ask(from, slot, ballot, out),
         }
     }
 
     /// Takes a promise.
-    pub fn on_promise(&mut self, from: SiteId, promise: Promise, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn on_promise(&mut self, from: SiteId, promise: Promise, port: &mut dyn AccountPort, out: &mut Out) {
         match promise {
             Promise::Election { slot, ballot, call } => {
                 if self.is_in_slot(from, slot, out) {
-                    self.on_election(from, ballot, call, purse, out);
+                    self.on_election(from, ballot, call, port, out);
                 }
             }
             Promise::ElectionOk { slot, ballot, entry, fresh, accepted } => {
@@ -211,12 +211,12 @@ impl Majority {
                     && (self.state.slot, *own) == (slot, ballot)
                 {
                     answers.insert(from, Answer { entry, fresh, accepted });
-                    self.consider(false, purse, out);
+                    self.consider(false, port, out);
                 }
             }
             Promise::Accept { slot, ballot, list } => {
                 if self.is_in_slot(from, slot, out) {
-                    self.on_accept(from, ballot, list, purse, out);
+                    self.on_accept(from, ballot, list, port, out);
                 }
             }
             Promise::AcceptOk { slot, ballot } => {
@@ -224,13 +224,13 @@ impl Majority {
                     && (self.state.slot, *own) == (slot, ballot)
                 {
                     accepted_by.insert(from);
-                    self.count_accepted(purse, out);
+                    self.count_accepted(port, out);
                 }
             }
             Promise::Dead { slot, ballot } => {
                 if slot == self.state.slot {
                     // Its leader gave way to another, or heard too few: this site cannot tell.
-                    self.forget_offer_to(ballot.leader, ballot.number, Cause::Busy, purse, out);
+                    self.forget_offer_to(ballot.leader, ballot.number, Cause::Busy, port, out);
                 }
             }
         }
@@ -252,7 +252,7 @@ impl Majority {
     }
 
     /// Algorithm 1, lines 5 to 13.
-    fn on_election(&mut self, from: SiteId, ballot: Ballot, call: Call, purse: &mut dyn Purse, out: &mut Out) {
+    fn on_election(&mut self, from: SiteId, ballot: Ballot, call: Call, port: &mut dyn AccountPort, out: &mut Out) {
         let slot = self.state.slot;
         match self.state.acceptor.promise(ballot) {
             Err(promised) => return out.note(from, Note::Outdated { slot, promised }),
@@ -261,14 +261,14 @@ impl Majority {
             Ok(false) if self.state.offered_to.get(&ballot.leader) != Some(&ballot.number) => return,
             Ok(false) => {}
         }
-        let entry = self.offer_to(ballot, call, purse, out);
-        self.step_down(Cause::Busy, purse, out);
+        let entry = self.offer_to(ballot, call, port, out);
+        self.step_down(Cause::Busy, port, out);
         let fresh = self.state.offered_at == Some(ballot);
         out.promise(from, Promise::ElectionOk { slot, ballot, entry, fresh, accepted: self.state.acceptor.accepted().cloned() });
     }
 
     /// Ceases to lead, for a higher ballot was promised or too few answered.
-    fn step_down(&mut self, cause: Cause, purse: &mut dyn Purse, out: &mut Out) {
+    fn step_down(&mut self, cause: Cause, port: &mut dyn AccountPort, out: &mut Out) {
         let role = std::mem::replace(&mut self.role, Role::Cohort { waited: 0 });
         if let Role::Candidate { ballot, .. } = role
             && !self.state.proposed
@@ -276,13 +276,13 @@ impl Majority {
             for site in self.cluster.others() {
                 out.promise(site, Promise::Dead { slot: self.state.slot, ballot });
             }
-            self.forget_offer_to(self.cluster.me, ballot.number, cause, purse, out);
+            self.forget_offer_to(self.cluster.me, ballot.number, cause, port, out);
         }
     }
 
     /// Goes on to the second phase if the answers allow it; `eager`: even if more of them would be better. Algorithm 1, lines 14
     /// to 25; 16 to 18 are not needed, as a site that knows the decision is in a later slot, and says so.
-    fn consider(&mut self, eager: bool, purse: &mut dyn Purse, out: &mut Out) {
+    fn consider(&mut self, eager: bool, port: &mut dyn AccountPort, out: &mut Out) {
         let Role::Candidate { ballot, answers, waited, .. } = &self.role else { return };
         if answers.len() < self.cluster.majority() {
             return;
@@ -305,51 +305,51 @@ impl Majority {
             out.promise(site, Promise::Accept { slot, ballot, list: list.clone() });
         }
         self.role = Role::Proposer { ballot, list, built, accepted_by: BTreeSet::from([self.cluster.me]), waited: 0 };
-        self.count_accepted(purse, out);
+        self.count_accepted(port, out);
     }
 
     /// Algorithm 1, lines 26 to 32.
-    fn on_accept(&mut self, from: SiteId, ballot: Ballot, list: List, purse: &mut dyn Purse, out: &mut Out) {
+    fn on_accept(&mut self, from: SiteId, ballot: Ballot, list: List, port: &mut dyn AccountPort, out: &mut Out) {
         let slot = self.state.slot;
         match self.state.acceptor.accept(ballot, list) {
             Err(promised) => return out.note(from, Note::Outdated { slot, promised }),
             Ok(is_new) => out.changed |= is_new,
         }
-        self.step_down(Cause::Busy, purse, out);
+        self.step_down(Cause::Busy, port, out);
         out.promise(from, Promise::AcceptOk { slot, ballot });
     }
 
     /// Algorithm 1, lines 33 to 36.
-    fn count_accepted(&mut self, purse: &mut dyn Purse, out: &mut Out) {
+    fn count_accepted(&mut self, port: &mut dyn AccountPort, out: &mut Out) {
         let Role::Proposer { list, built, accepted_by, .. } = &self.role else { return };
         if accepted_by.len() < self.cluster.majority() {
             return;
         }
         let (slot, list, led) = (self.state.slot, list.clone(), *built);
-        self.decide(slot, list, led, purse, out);
+        self.decide(slot, list, led, port, out);
         for site in self.cluster.others() {
             out.note(site, self.decided_since(slot));
         }
     }
 
     /// The list of this site's slot is known: on to the next slot.
-    fn decide(&mut self, slot: u64, list: List, led: bool, purse: &mut dyn Purse, out: &mut Out) {
+    fn decide(&mut self, slot: u64, list: List, led: bool, port: &mut dyn AccountPort, out: &mut Out) {
         assert_eq!(slot, self.state.slot, "slots are concluded in order");
         if let Some(entry) = list.entry(self.cluster.me) {
             assert_eq!(Some(entry), self.state.offer.as_ref(), "a list holds the offer that is frozen");
-            purse.apply(&list);
+            port.apply(&list);
             self.state.offer = None;
         }
         self.recent.remember(slot, &list);
         out.remembered = true;
-        self.conclude(slot + 1, purse, out);
+        self.conclude(slot + 1, port, out);
         out.endings.push(Ending::Decided { list, led });
     }
 
     /// Begins the slot `next`; an offer made in the one before was in no list.
-    fn conclude(&mut self, next: u64, purse: &mut dyn Purse, out: &mut Out) {
+    fn conclude(&mut self, next: u64, port: &mut dyn AccountPort, out: &mut Out) {
         if self.state.offer.is_some() {
-            purse.withdraw();
+            port.withdraw();
         }
         self.state = State { slot: next, ..State::default() };
         self.role = Role::Cohort { waited: 0 };
@@ -357,7 +357,7 @@ impl Majority {
         out.changed = true;
     }
 
-    fn on_outdated(&mut self, slot: u64, promised: Ballot, purse: &mut dyn Purse, out: &mut Out) {
+    fn on_outdated(&mut self, slot: u64, promised: Ballot, port: &mut dyn AccountPort, out: &mut Out) {
         if slot != self.state.slot {
             return;
         }
@@ -365,7 +365,7 @@ impl Majority {
         if let Role::Candidate { ballot, .. } = &self.role
             && *ballot < promised
         {
-            self.step_down(Cause::Busy, purse, out);
+            self.step_down(Cause::Busy, port, out);
         }
     }
 
@@ -390,8 +390,8 @@ impl Majority {
         }
     }
 
-    fn on_decided(&mut self, from: SiteId, first: u64, next: u64, lists: Vec<(u64, List)>, purse: &mut dyn Purse, out: &mut Out) {
-        self.replay(&lists, purse);
+    fn on_decided(&mut self, from: SiteId, first: u64, next: u64, lists: Vec<(u64, List)>, port: &mut dyn AccountPort, out: &mut Out) {
+        self.replay(&lists, port);
         if next <= self.state.slot {
             return;
         }
@@ -400,7 +400,7 @@ impl Majority {
         }
         for (slot, list) in lists {
             if slot == self.state.slot {
-                self.decide(slot, list, false, purse, out);
+                self.decide(slot, list, false, port, out);
             } else if slot > self.state.slot {
                 assert!(list.entry(self.cluster.me).is_none(), "who lacks a slot has offered nothing in a later one");
                 self.recent.remember(slot, &list);
@@ -409,7 +409,7 @@ impl Majority {
         }
         if next > self.state.slot {
             let was_offering = self.state.offer.is_some();
-            self.conclude(next, purse, out);
+            self.conclude(next, port, out);
             if was_offering {
                 out.endings.push(Ending::Dead(Cause::Busy));
             }
@@ -428,7 +428,7 @@ impl Majority {
     }
 
     /// Time passes: a member that has waited for too long for its leader leads (failure recovery).
-    pub fn tick(&mut self, patience: &Patience, purse: &mut dyn Purse, out: &mut Out) {
+    pub fn tick(&mut self, patience: &Patience, port: &mut dyn AccountPort, out: &mut Out) {
         let rank = self.cluster.rank() as u32;
         let take_over = patience.cohort + rank * patience.stagger;
         let frozen = self.state.offer.is_some();
@@ -437,11 +437,11 @@ impl Majority {
             Role::Cohort { waited } if frozen => {
                 *waited += 1;
                 let waited = *waited;
-                if self.unfreezes(waited, patience, purse, out) {
+                if self.unfreezes(waited, patience, port, out) {
                     return;
                 }
                 if waited >= take_over {
-                    self.campaign(Call::default(), purse, out);
+                    self.campaign(Call::default(), port, out);
                 } else if due(waited) {
                     self.ask_leaders(out);
                 }
@@ -450,12 +450,12 @@ impl Majority {
             Role::Candidate { waited, .. } => {
                 *waited += 1;
                 let waited = *waited;
-                self.consider(waited >= patience.gather, purse, out);
+                self.consider(waited >= patience.gather, port, out);
                 if !matches!(self.role, Role::Candidate { .. }) {
                     return;
                 }
                 if waited >= patience.give_up {
-                    self.step_down(Cause::Unanswered, purse, out);
+                    self.step_down(Cause::Unanswered, port, out);
                 } else if due(waited) {
                     self.cluster.others().for_each(|site| self.send_again(site, out));
                 }
@@ -465,7 +465,7 @@ impl Majority {
                 let waited = *waited;
                 if waited >= take_over {
                     // A majority may have promised a leader that died.
-                    self.campaign(Call::default(), purse, out);
+                    self.campaign(Call::default(), port, out);
                 } else if due(waited) {
                     self.cluster.others().for_each(|site| self.send_again(site, out));
                 }

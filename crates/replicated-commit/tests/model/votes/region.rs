@@ -43,7 +43,7 @@ pub struct Bounds {
 pub struct Region {
     host: Host,
     bounds: Bounds,
-    /// The outcomes that it knows in this life.
+    /// The outcomes that it knows in this incarnation.
     known: [Option<End>; TXNS],
 }
 

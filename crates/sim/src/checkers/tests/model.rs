@@ -35,6 +35,22 @@ pub struct Run {
 }
 
 type Versions = BTreeMap<Key, Vec<(Timestamp, Option<Cell>)>>;
+type Writes = BTreeMap<Key, Option<Cell>>;
+
+/// What a transaction sees: the versions of a time, and its own writes.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    as_of: Timestamp,
+    own: &'a Writes,
+}
+
+/// Neighbouring lists or registers.
+#[derive(Clone, Copy)]
+struct Keys<'a> {
+    model: &'a str,
+    from: u64,
+    count: u64,
+}
 
 struct Model {
     shape: Shape,
@@ -52,8 +68,10 @@ pub fn run(seed: u64, shape: Shape) -> Run {
     }
     let effect = WAIT_MAX + (shape.txns + 1) * STEP + WAIT_MAX + 1;
     let mut last = begin(shape.txns as u32, effect).mode(Mode::ReadOnly);
-    last = model.scan(last, "l", 0, shape.keys, stamp(effect), &BTreeMap::new());
-    last = model.scan(last, "r", 0, shape.keys, stamp(effect), &BTreeMap::new());
+    let view = View { as_of: stamp(effect), own: &Writes::new() };
+    for of in ["l", "r"] {
+        last = model.scan(last, Keys { model: of, from: 0, count: shape.keys }, view);
+    }
     let last = history.add(last.committed(time(effect), stamp(effect)));
     Run { history, last }
 }
@@ -64,7 +82,7 @@ impl Model {
         let invoked = effect - self.rng.below(WAIT_MAX);
         let ended = effect + 1 + self.rng.below(WAIT_MAX);
         let mut txn = begin(n as u32, invoked);
-        let mut own = BTreeMap::new();
+        let mut own = Writes::new();
         let kind = self.rng.below(10);
         txn.mode = match kind {
             0 => Mode::ReadOnly,
@@ -96,18 +114,19 @@ impl Model {
         }
     }
 
-    fn operation(&mut self, txn: Txn, as_of: Timestamp, own: &mut BTreeMap<Key, Option<Cell>>) -> Txn {
+    fn operation(&mut self, txn: Txn, as_of: Timestamp, own: &mut Writes) -> Txn {
         let model = if self.rng.chance(0.5) { "l" } else { "r" };
         let number = self.rng.below(self.shape.keys);
         let key = name(model, number);
         self.next_value += 1;
         let value = self.next_value;
+        let view = View { as_of, own };
         let choice = if txn.mode == Mode::ReadWrite { self.rng.below(10) } else { self.rng.below(5) };
         match (choice, model) {
-            (0, _) => self.scan(txn, model, number, self.shape.scanned, as_of, own),
-            (1..=4, _) => txn.op(self.stripped(Op::read(&self.row(&key, as_of, own)).expect("a cell"))),
+            (0, _) => self.scan(txn, Keys { model, from: number, count: self.shape.scanned }, view),
+            (1..=4, _) => txn.op(self.stripped(Op::read(&self.row(&key, view)).expect("a cell"))),
             (_, "l") => {
-                let mut elements = match self.row(&key, as_of, own).value.map(|value| Cell::decode(&key, &value)) {
+                let mut elements = match self.row(&key, view).value.map(|value| Cell::decode(&key, &value)) {
                     Some(Ok(Cell::List(elements))) => elements,
                     _ => Vec::new(),
                 };
@@ -126,13 +145,13 @@ impl Model {
         }
     }
 
-    fn scan(&self, txn: Txn, model: &str, from: u64, count: u64, as_of: Timestamp, own: &BTreeMap<Key, Option<Cell>>) -> Txn {
+    fn scan(&self, txn: Txn, Keys { model, from, count }: Keys<'_>, view: View<'_>) -> Txn {
         let (start, end) = (name(model, from).to_string(), name(model, from + count).to_string());
-        let rows: Vec<Row> = (from..from + count).map(|number| self.row(&name(model, number), as_of, own)).collect();
+        let rows: Vec<Row> = (from..from + count).map(|number| self.row(&name(model, number), view)).collect();
         txn.op(self.stripped(Op::scan(range(&start, &end), &rows).expect("cells")))
     }
 
-    fn row(&self, key: &Key, as_of: Timestamp, own: &BTreeMap<Key, Option<Cell>>) -> Row {
+    fn row(&self, key: &Key, View { as_of, own }: View<'_>) -> Row {
         let versions = self.versions.get(key).map_or(&[][..], Vec::as_slice);
         let newest = versions[..versions.partition_point(|&(at, _)| at <= as_of)].last();
         let (version, cell) = match own.get(key) {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The requests of a site's clients that are under way.
 pub(super) struct Gateway {
     me: SiteId,
-    /// The next request's number. A later life begins with a higher one, for it begins with the time.
+    /// The next request's number. A later incarnation begins with a higher one, for it begins with the time.
     ticket: u64,
     waiting: BTreeMap<u64, Waiting>,
     /// The highest ballot that anybody led in, as far as is known here.

@@ -87,9 +87,9 @@ impl Queue {
     }
 }
 
-/// One stream's desk.
+/// The open transactions of one stream.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct StreamState {
     queue: Queue,
     /// Strict reads that wait for the end of the epoch.
     reads: Vec<Read>,
@@ -112,14 +112,14 @@ fn belongs_in(asked: &Asked, epoch: Epoch) -> bool {
     }
 }
 
-impl Desk {
+impl StreamState {
     /// Lists its tables.
     pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
-        visit(Table::new("desk.queue", self.queue.len(), QUEUE_MAX + FORWARDED_MAX + UNCHOSEN_MAX as usize * BATCH_MAX));
-        visit(Table::new("desk.reads", self.reads.len(), WAITING_READS_MAX));
-        visit(Table::new("desk.orders", self.orders.len(), 2 * AHEAD_MAX as usize));
+        visit(Table::new("coordinator.queue", self.queue.len(), QUEUE_MAX + FORWARDED_MAX + UNCHOSEN_MAX as usize * BATCH_MAX));
+        visit(Table::new("coordinator.reads", self.reads.len(), WAITING_READS_MAX));
+        visit(Table::new("coordinator.orders", self.orders.len(), 2 * AHEAD_MAX as usize));
         // Where it is not quiet, an empty epoch is on its way all the time.
-        visit(Table::new("desk.sealed", self.sealed.len(), UNCHOSEN_MAX as usize).stays());
+        visit(Table::new("coordinator.sealed", self.sealed.len(), UNCHOSEN_MAX as usize).stays());
     }
 
     /// The last epoch that this site has sealed in this stream.
@@ -174,7 +174,7 @@ impl Desk {
         self.reads.push(read);
     }
 
-    /// Votes of the region, to be sent with the next epoch. The desk is that of its first stream.
+    /// Votes of the region, to be sent with the next epoch. This is the state of its first stream.
     pub(crate) fn vote(&mut self, votes: impl IntoIterator<Item = Order>) {
         self.orders.extend(votes);
     }

@@ -8,34 +8,34 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
 use tokio::task::{AbortHandle, Id};
 
-/// So many connections may be open that have proved nothing yet.
-pub const STRANGERS_MAX: usize = 128;
+/// The most connections that may be open and have proved nothing yet.
+pub const UNPROVEN_MAX: usize = 128;
 
-/// Those there are, oldest first.
+/// The unproven connections, oldest first.
 #[derive(Default)]
-pub struct Strangers(Mutex<VecDeque<(SocketAddr, AbortHandle)>>);
+pub struct UnprovenConnections(Mutex<VecDeque<(SocketAddr, AbortHandle)>>);
 
-impl Strangers {
+impl UnprovenConnections {
     /// Adds the connection of `address`. If that makes too many, ends the oldest and says whose it was.
     pub fn add(&self, address: SocketAddr, connection: AbortHandle) -> Option<SocketAddr> {
-        let mut strangers = self.lock();
-        strangers.push_back((address, connection));
-        if strangers.len() <= STRANGERS_MAX {
+        let mut connections = self.lock();
+        connections.push_back((address, connection));
+        if connections.len() <= UNPROVEN_MAX {
             return None;
         }
-        let (address, oldest) = strangers.pop_front()?;
+        let (address, oldest) = connections.pop_front()?;
         oldest.abort();
         Some(address)
     }
 
-    /// The connection is a stranger's no more, or is no more. False if it was ended before that.
+    /// The connection has proved itself, or has ended. False if it was ended before that.
     pub fn remove(&self, connection: Id) -> bool {
-        let mut strangers = self.lock();
-        let place = strangers.iter().position(|(_, stranger)| stranger.id() == connection);
-        place.and_then(|place| strangers.remove(place)).is_some()
+        let mut connections = self.lock();
+        let place = connections.iter().position(|(_, other)| other.id() == connection);
+        place.and_then(|place| connections.remove(place)).is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(SocketAddr, AbortHandle)>> {
-        self.0.lock().expect("nothing panics while it holds the strangers")
+        self.0.lock().expect("nothing panics while it holds the connections")
     }
 }

@@ -1,14 +1,14 @@
-//! The purse of the model: a real account, with a fixed part kept back and a fixed want.
+//! The port of the model: a real account, with a fixed part kept back and a fixed want.
 
 use super::Tokens as Profile;
 use rhumb_core::{Rules, SiteId};
 use rhumb_quota::account::Account;
-use rhumb_quota::avantan::{Call, Purse};
+use rhumb_quota::avantan::{AccountPort, Call};
 use rhumb_quota::list::{Entry, List};
 use rhumb_quota::planted::Planted;
 use rhumb_quota::tokens::Tokens;
 
-pub struct ModelPurse<'a> {
+pub struct ModelAccountPort<'a> {
     pub site: SiteId,
     pub tokens: Profile,
     pub rules: Rules<Planted>,
@@ -17,7 +17,7 @@ pub struct ModelPurse<'a> {
     pub moved: bool,
 }
 
-impl Purse for ModelPurse<'_> {
+impl AccountPort for ModelAccountPort<'_> {
     fn offer(&mut self, _: Call) -> Entry {
         self.moved = true;
         let here = self.account.tokens;
@@ -41,7 +41,7 @@ impl Purse for ModelPurse<'_> {
         self.account.apply(entry, share);
     }
 
-    fn doubt(&mut self, _: u64) {
+    fn put_in_doubt(&mut self, _: u64) {
         unreachable!("no site of the model is lost")
     }
 }

@@ -31,10 +31,10 @@ fn a_batch_holds_no_more_than_an_entry_however_little_is_in_it() {
     let transaction = nulls(1_000, 400);
     assert!((1 << 20..TXN_BYTES_MAX).contains(&transaction.bytes()) && transaction.validate().is_ok());
     assert!(nulls(4_000, 400).validate().is_err(), "what no entry holds is refused");
-    let mut desk = Desk::default();
-    (0..6).for_each(|_| desk.queue.push_back(asked(transaction.clone())));
+    let mut state = StreamState::default();
+    (0..6).for_each(|_| state.queue.push_back(asked(transaction.clone())));
     let sealed: Vec<usize> =
-        std::iter::from_fn(|| Some(desk.take_batch(Epoch(7), BATCH_BYTES_MAX).len()).filter(|count| *count > 0)).collect();
+        std::iter::from_fn(|| Some(state.take_batch(Epoch(7), BATCH_BYTES_MAX).len()).filter(|count| *count > 0)).collect();
     assert_eq!(sealed, [2, 2, 2]);
     let entry = Entry { author: STREAM.head(), epoch: Epoch(7), batch: vec![transaction; 2], orders: vec![] };
     assert!(entry.bytes() < ENTRY_BYTES_MAX);
@@ -42,12 +42,13 @@ fn a_batch_holds_no_more_than_an_entry_however_little_is_in_it() {
 
 #[test]
 fn votes_are_cast_as_they_fit() {
-    let mut desk = Desk { orders: vec![order(1, 9), order(30, u16::MAX), order(40, 20_000), order(41, 20_000)], ..Desk::default() };
-    desk.orders.extend((50..60).map(|epoch| order(epoch, 20_000)));
+    let mut state =
+        StreamState { orders: vec![order(1, 9), order(30, u16::MAX), order(40, 20_000), order(41, 20_000)], ..StreamState::default() };
+    state.orders.extend((50..60).map(|epoch| order(epoch, 20_000)));
     let counts = |order: &Order| order.epoch > Epoch(20);
     let mut taken = Vec::new();
-    while !desk.orders.is_empty() {
-        let orders = desk.take_orders(counts);
+    while !state.orders.is_empty() {
+        let orders = state.take_orders(counts);
         let bytes: usize = orders.iter().map(encoded_bytes).sum();
         assert!(!orders.is_empty() && bytes <= VOTES_BYTES_MAX);
         taken.extend(orders.into_iter().map(|order| order.epoch.0));

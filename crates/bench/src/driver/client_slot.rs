@@ -1,8 +1,8 @@
-//! A client's place among all those of a run.
+//! The number of a client among all clients of a run.
 
-/// Where a client sits.
+/// Which of all clients of a run one is.
 #[derive(Clone, Copy, Debug)]
-pub struct Seat {
+pub struct ClientSlot {
     /// Its region, from 0.
     pub region: usize,
     /// How many regions there are.
@@ -13,7 +13,7 @@ pub struct Seat {
     pub clients: usize,
 }
 
-impl Seat {
+impl ClientSlot {
     /// The client's number among those of all regions, from 0.
     pub fn number(&self) -> usize {
         self.region * self.clients + self.index

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a list in which the sites offer less than they want
-//!     │ a drought begins: what this site cannot serve itself, it refuses at once if that is known to be of no use
+//!     │ a shortage begins: what this site cannot serve itself, it refuses at once if that is known to be of no use
 //!     ├── half of it is over, and somebody was refused: the site asks the others again, while it goes on refusing
 //!     │     │     for what was refused, not for what it expects to need
 //!     │     ├── still too few: it begins anew, twice as long
@@ -13,7 +13,7 @@
 //! So as long as tokens are scarce nobody waits for a redistribution, redistributions are few, and tokens that come back
 //! elsewhere still find their way here. Each list that this site is a member of counts, whoever leads it.
 //!
-//! Invariant: what a refusal says of all sites was true no longer ago than the longest drought.
+//! Invariant: what a refusal says of all sites was true no longer ago than the longest shortage.
 
 use crate::name::Name;
 use crate::operation::{Action, Operation};
@@ -23,12 +23,12 @@ use crate::refusal::Refusal;
 /// ask in step would be busy with each other for good.
 pub const STAGGER_TICKS: u32 = 4;
 
-/// Why a site gets no second share during one drought.
+/// Why a site gets no second share during one shortage.
 const CONTENDED: &str = "other sites want what is left";
 
 /// What is known of a quota that is used up. Times are in ticks of the site.
 #[derive(Debug)]
-pub struct Drought {
+pub struct Shortage {
     /// How long it lasts still.
     lasts: u32,
     /// How old what is known may be at the most.
@@ -48,10 +48,10 @@ pub struct Drought {
     max: u32,
 }
 
-impl Drought {
+impl Shortage {
     /// None yet. The first lasts `first` ticks, each one after it twice as long, and none longer than `max`.
-    pub fn none(first: u32, max: u32) -> Drought {
-        Drought { lasts: 0, age: 0, ask_at: 0, left: None, why: None, refused: None, next: first, first, max }
+    pub fn none(first: u32, max: u32) -> Shortage {
+        Shortage { lasts: 0, age: 0, ask_at: 0, left: None, why: None, refused: None, next: first, first, max }
     }
 
     /// True while it lasts.
@@ -67,7 +67,7 @@ impl Drought {
         self.ask_at = (self.lasts / 2).saturating_sub(rank.saturating_mul(STAGGER_TICKS)).max(1);
         self.next = self.next.saturating_mul(2).min(self.max);
         self.left = left;
-        // One share per drought: this site has had its own.
+        // One share per shortage: this site has had its own.
         if left.is_some() {
             self.why = Some(CONTENDED.to_owned());
         }
@@ -86,7 +86,7 @@ impl Drought {
 
     /// There are tokens enough, or nobody has asked for a while.
     pub fn end(&mut self) {
-        *self = Drought::none(self.first, self.max);
+        *self = Shortage::none(self.first, self.max);
     }
 
     /// An operation was carried out with tokens of this site: so many fewer, or more, are left.
@@ -97,7 +97,7 @@ impl Drought {
         });
     }
 
-    /// Time passes; `asking`: a redistribution is under way, and a drought does not lapse just before it is decided.
+    /// Time passes; `asking`: a redistribution is under way, and a shortage does not lapse just before it is decided.
     pub fn tick(&mut self, asking: bool) {
         if self.lasts == 1 && self.refused.is_none() {
             return self.end();
@@ -150,91 +150,91 @@ mod tests {
         Operation::acquire(vm(), amount, None).expect("an amount")
     }
 
-    fn ticks_until_lapse(drought: &mut Drought) -> u32 {
+    fn ticks_until_lapse(shortage: &mut Shortage) -> u32 {
         (0..)
             .find(|_| {
-                drought.tick(false);
-                !drought.is_on()
+                shortage.tick(false);
+                !shortage.is_on()
             })
             .expect("it lapses")
             + 1
     }
 
     #[test]
-    fn in_a_drought_it_is_refused_at_once_what_is_not_to_be_had() {
-        let mut drought = Drought::none(8, 40);
-        assert_eq!(drought.refusal(&acquire(100), &vm()), None, "nothing is known");
-        drought.begin(Some(5), 2, 0);
-        assert_eq!(drought.refusal(&acquire(6), &vm()), Some(Refusal::Exceeded { quota: vm(), wanted: 6 }));
-        assert_eq!(drought.refusal(&acquire(5), &vm()), Some(Refusal::Unreachable { quota: vm(), why: CONTENDED.to_owned() }));
+    fn in_a_shortage_it_is_refused_at_once_what_is_not_to_be_had() {
+        let mut shortage = Shortage::none(8, 40);
+        assert_eq!(shortage.refusal(&acquire(100), &vm()), None, "nothing is known");
+        shortage.begin(Some(5), 2, 0);
+        assert_eq!(shortage.refusal(&acquire(6), &vm()), Some(Refusal::Exceeded { quota: vm(), wanted: 6 }));
+        assert_eq!(shortage.refusal(&acquire(5), &vm()), Some(Refusal::Unreachable { quota: vm(), why: CONTENDED.to_owned() }));
         let release = Operation::release(vm(), 6, None).expect("an amount");
-        assert_eq!(drought.refusal(&release, &vm()), None);
-        drought.end();
-        assert_eq!(drought.refusal(&acquire(6), &vm()), None);
+        assert_eq!(shortage.refusal(&release, &vm()), None);
+        shortage.end();
+        assert_eq!(shortage.refusal(&acquire(6), &vm()), None);
     }
 
     #[test]
     fn what_is_acquired_and_released_here_changes_what_is_known_to_be_left() {
-        let mut drought = Drought::none(8, 40);
-        drought.begin(Some(80), 2, 0);
-        drought.carried_out(Action::Acquire, 80);
-        assert_eq!(drought.refusal(&acquire(1), &vm()), Some(Refusal::Exceeded { quota: vm(), wanted: 1 }), "all are held");
-        drought.carried_out(Action::Release, 3);
+        let mut shortage = Shortage::none(8, 40);
+        shortage.begin(Some(80), 2, 0);
+        shortage.carried_out(Action::Acquire, 80);
+        assert_eq!(shortage.refusal(&acquire(1), &vm()), Some(Refusal::Exceeded { quota: vm(), wanted: 1 }), "all are held");
+        shortage.carried_out(Action::Release, 3);
         let contended = Refusal::Unreachable { quota: vm(), why: CONTENDED.to_owned() };
-        assert_eq!(drought.refusal(&acquire(3), &vm()), Some(contended));
-        assert_eq!(drought.refusal(&acquire(4), &vm()), Some(Refusal::Exceeded { quota: vm(), wanted: 4 }));
+        assert_eq!(shortage.refusal(&acquire(3), &vm()), Some(contended));
+        assert_eq!(shortage.refusal(&acquire(4), &vm()), Some(Refusal::Exceeded { quota: vm(), wanted: 4 }));
     }
 
     #[test]
     fn without_the_word_of_all_sites_nothing_is_refused_unless_it_was_tried() {
-        let mut drought = Drought::none(8, 40);
-        drought.begin(None, 0, 0);
-        assert_eq!(drought.refusal(&acquire(100), &vm()), None);
-        drought.tried(None, "nobody answers".into(), 0);
-        assert_eq!(drought.refusal(&acquire(1), &vm()), Some(Refusal::Unreachable { quota: vm(), why: "nobody answers".into() }));
+        let mut shortage = Shortage::none(8, 40);
+        shortage.begin(None, 0, 0);
+        assert_eq!(shortage.refusal(&acquire(100), &vm()), None);
+        shortage.tried(None, "nobody answers".into(), 0);
+        assert_eq!(shortage.refusal(&acquire(1), &vm()), Some(Refusal::Unreachable { quota: vm(), why: "nobody answers".into() }));
     }
 
     #[test]
     fn each_lasts_twice_as_long_and_nothing_known_is_older_than_the_longest() {
-        let mut drought = Drought::none(8, 40);
+        let mut shortage = Shortage::none(8, 40);
         for lasts in [8, 16, 32, 34, 34] {
-            drought.begin(Some(0), 6, 0);
-            assert!(drought.refusal(&acquire(1), &vm()).is_some());
-            assert_eq!(ticks_until_lapse(&mut drought), lasts);
+            shortage.begin(Some(0), 6, 0);
+            assert!(shortage.refusal(&acquire(1), &vm()).is_some());
+            assert_eq!(ticks_until_lapse(&mut shortage), lasts);
         }
-        drought.begin(Some(0), 6, 0);
-        assert_eq!(ticks_until_lapse(&mut drought), 34, "and nobody was refused in this one, so the next is short again");
-        drought.begin(Some(0), 41, 0);
-        assert!(!drought.is_on(), "too old to be of use");
-        drought.end();
-        drought.begin(Some(0), 6, 0);
-        assert_eq!(ticks_until_lapse(&mut drought), 8);
+        shortage.begin(Some(0), 6, 0);
+        assert_eq!(ticks_until_lapse(&mut shortage), 34, "and nobody was refused in this one, so the next is short again");
+        shortage.begin(Some(0), 41, 0);
+        assert!(!shortage.is_on(), "too old to be of use");
+        shortage.end();
+        shortage.begin(Some(0), 6, 0);
+        assert_eq!(ticks_until_lapse(&mut shortage), 8);
     }
 
     #[test]
     fn it_asks_again_for_what_it_refused_if_that_may_be_there() {
-        let mut drought = Drought::none(10, 100);
-        drought.begin(Some(5), 0, 0);
-        drought.refusal(&acquire(3), &vm()).expect("another one's share");
-        drought.refusal(&acquire(9), &vm()).expect("more than there are");
-        assert_eq!(drought.asks_for(), 0, "not yet");
-        while !drought.asks_again() {
-            drought.tick(false);
+        let mut shortage = Shortage::none(10, 100);
+        shortage.begin(Some(5), 0, 0);
+        shortage.refusal(&acquire(3), &vm()).expect("another one's share");
+        shortage.refusal(&acquire(9), &vm()).expect("more than there are");
+        assert_eq!(shortage.asks_for(), 0, "not yet");
+        while !shortage.asks_again() {
+            shortage.tick(false);
         }
-        assert_eq!(drought.asks_for(), 3);
+        assert_eq!(shortage.asks_for(), 3);
     }
 
     #[test]
     fn who_refused_somebody_asks_again_in_time_and_one_after_the_other() {
         for (rank, at) in [(0, 5), (1, 8), (9, 8)] {
-            let mut drought = Drought::none(9, 40);
-            drought.begin(Some(0), 0, rank);
-            drought.tick(false);
-            assert!(!drought.asks_again(), "nobody was refused");
-            assert!(drought.refusal(&acquire(1), &vm()).is_some());
+            let mut shortage = Shortage::none(9, 40);
+            shortage.begin(Some(0), 0, rank);
+            shortage.tick(false);
+            assert!(!shortage.asks_again(), "nobody was refused");
+            assert!(shortage.refusal(&acquire(1), &vm()).is_some());
             let asks = (2..9).find(|_| {
-                drought.tick(false);
-                drought.asks_again()
+                shortage.tick(false);
+                shortage.asks_again()
             });
             assert_eq!(asks, Some(at));
         }
@@ -242,12 +242,12 @@ mod tests {
 
     #[test]
     fn it_does_not_lapse_just_before_the_answer_unless_it_is_too_old() {
-        let mut drought = Drought::none(8, 12);
-        drought.begin(Some(0), 0, 0);
-        assert!(drought.refusal(&acquire(1), &vm()).is_some());
-        (0..11).for_each(|_| drought.tick(true));
-        assert!(drought.is_on());
-        drought.tick(true);
-        assert!(!drought.is_on());
+        let mut shortage = Shortage::none(8, 12);
+        shortage.begin(Some(0), 0, 0);
+        assert!(shortage.refusal(&acquire(1), &vm()).is_some());
+        (0..11).for_each(|_| shortage.tick(true));
+        assert!(shortage.is_on());
+        shortage.tick(true);
+        assert!(!shortage.is_on());
     }
 }
