@@ -9,6 +9,7 @@ mod counts;
 mod dropped;
 mod freed;
 mod lost;
+mod lost_members;
 mod majority;
 mod support;
 mod unsynced;
