@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify fix docs soak soak-cluster fuzz crosscheck release
+.PHONY: help demo test verify fix docs soak soak-cluster fuzz crosscheck release dist
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,5 +61,10 @@ fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame 
 crosscheck: ## The planner against HiGHS, an integer programming solver. Takes cmake, a C++ compiler and libclang, and some minutes.
 	cargo test --manifest-path crosscheck/Cargo.toml
 
-release: ## The binary for real use, optimized throughout: target/release/rhumb.
+release: ## The binary for real use, optimized: target/dist/rhumb, and its symbols beside it.
 	cargo build --release --package rhumb
+	@dist/separate.py $${CARGO_TARGET_DIR:-target}/release/rhumb
+
+dist: $(if $(BINARY),,release) ## Pack it for machines without Rust: a tarball and a container image, in target/dist. BINARY=target/debug/rhumb for another build.
+	@dist/package.py $(or $(BINARY),$${CARGO_TARGET_DIR:-target}/release/rhumb)
+	@dist/check.py $${CARGO_TARGET_DIR:-target}/dist
