@@ -91,8 +91,7 @@ fn a_site_that_hears_of_a_drop_and_a_later_loss_at_once_gives_back_as_the_others
 ///
 /// 1. A client acquires 4 of team at r0; one of org acquires 4 at r1 and releases them at r0. So org and root are held at r1.
 /// 2. team is dropped: r0 is to take back 4 of org and of root, which r1 holds, and cannot reach it.
-/// 3. org is dropped, while r0 is cut off: r1 gives back the 4 that it holds of org, which r0 counts on in root still.
-fn dropped_one_above_the_other_while_r0_is_cut_off() -> Cluster {
+fn dropped_the_lowest_of_three() -> Cluster {
     let mut cluster = Cluster::new(3, "Two quotas are dropped, one above the other; a site hears of the first alone.");
     cluster.create("root", Spec::new(30));
     cluster.create("org", below("root"));
@@ -102,8 +101,15 @@ fn dropped_one_above_the_other_while_r0_is_cut_off() -> Cluster {
     cluster.release(R0, "org", 4);
     cluster.hold(is_of_a_redistribution);
     cluster.drop_quota(R2, "team");
-    cluster.cut(R0.region);
     cluster.lose(is_of_a_redistribution);
+    assert_eq!([R0, R1, R2].map(|site| cluster.tokens(site, "root").held), [0, 4, 0]);
+    cluster
+}
+
+/// Then org is dropped, while r0 is cut off: r1 gives back the 4 that it holds of org, which r0 counts on in root still.
+fn dropped_one_above_the_other_while_r0_is_cut_off() -> Cluster {
+    let mut cluster = dropped_the_lowest_of_three();
+    cluster.cut(R0.region);
     cluster.drop_quota(R2, "org");
     cluster.let_go();
     cluster.advance(PATIENCE);
@@ -142,6 +148,41 @@ fn clients_of_a_lost_site_hold_no_more_than_is_booked() {
     cluster.advance(PATIENCE);
     let counted = held(&cluster, "root", &[R1, R2]);
     assert!(counted >= acquired, "clients hold {acquired}, and {counted} count as held");
+}
+
+/// r0 hears of all but the catalog. It finds no token of root that is held, has that counted, and looks no further. Then it hears that org is dropped:
+/// clients hold as many of root again as r0 has not found of org.
+#[test]
+#[ignore = "open: a count bounds what is taken back although its sites know different quotas below"]
+fn what_a_count_says_is_not_found_is_not_held_again() {
+    let mut cluster = dropped_the_lowest_of_three();
+    cluster.hold(|envelope| envelope.to == R0 && is_of_the_catalog(envelope));
+    cluster.drop_quota(R2, "org");
+    cluster.advance(PATIENCE);
+    cluster.let_go();
+    cluster.advance(PATIENCE);
+    assert_eq!(held(&cluster, "root", &[R0, R1, R2]), 0, "no client holds any");
+}
+
+/// r0 owes 4 tokens of root, as its clients hold more than r1 has left it; r1 has 4 left. r0 is lost before it collects them.
+#[test]
+#[ignore = "open: what a site owes for dropped quotas is not booked when it is lost"]
+fn what_a_lost_site_owed_for_a_dropped_quota_is_not_given_out_again() {
+    let mut cluster = dropped_one_above_the_other_while_r0_is_cut_off();
+    for _ in 0..7 {
+        cluster.acquire(R0, "root", 2);
+    }
+    cluster.hold(is_of_a_redistribution);
+    cluster.heal();
+    cluster.advance(SECOND * 3);
+    assert_eq!([R0, R1, R2].map(|site| cluster.tokens(site, "root")), [has(0, 14), has(10, 0), has(10, 0)]);
+    cluster.kill(R0);
+    cluster.lose(is_of_a_redistribution);
+    cluster.let_go();
+    cluster.declare_lost(R1, R0);
+    cluster.advance(PATIENCE);
+    let counted = held(&cluster, "root", &[R1, R2]);
+    assert!(counted >= 14, "clients of r0 hold 14, and {counted} are booked");
 }
 
 /// All that is booked for r2 is freed in both quotas: how many tokens clients hold is known again.
@@ -225,6 +266,28 @@ fn a_doubt_that_no_count_can_settle_stops_no_redistribution() {
     assert!(acquired_beside_a_list_that_waits(true));
 }
 
+/// r0 is to take back 4 of org, which r1 holds, and r1 is down. A client acquires 4 at r0, and releases them there.
+#[test]
+#[ignore = "open: a site takes back what its own clients have just acquired, and cannot serve their release"]
+fn what_was_acquired_at_a_site_may_be_released_there() {
+    let mut cluster = Cluster::new(3, "A client acquires and releases at a site that is to take tokens back.");
+    cluster.create("org", Spec::new(30));
+    cluster.create("team", below("org"));
+    cluster.acquire(R0, "team", 4);
+    cluster.acquire(R1, "org", 4);
+    cluster.release(R0, "org", 4);
+    cluster.settle();
+    cluster.kill(R1);
+    cluster.drop_quota(R2, "team");
+    cluster.advance(PATIENCE);
+    let acquire = cluster.acquire(R0, "org", 4);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(acquire).is_ok());
+    let release = cluster.release(R0, "org", 4);
+    cluster.advance(PATIENCE);
+    assert!(cluster.outcome(release).is_ok(), "{:?}", cluster.outcome(release));
+}
+
 /// Schedule. 10 of team are held at r0, and of org above it 7 at r1, 3 of them by a client of org, and 6 at r2.
 ///
 /// 1. r2 is down. team is dropped: r0 is to take back 10 of org, of which it can reach 4.
@@ -269,6 +332,11 @@ fn the_catalog_fits_a_message_with_all_request_ids() {
     }
     let bytes = record::encoded_bytes(&Note::Catalog(catalog::Note::State { slot: 1, definitions }));
     assert!(bytes <= MESSAGE_BYTES_MAX, "a site that is behind is told {bytes} bytes, of {MESSAGE_BYTES_MAX}");
+}
+
+/// True for all that is said of the catalog.
+fn is_of_the_catalog(envelope: &Envelope) -> bool {
+    matches!(envelope.body, Body::Promise(Promise::Catalog(_)) | Body::Note(Note::Catalog(_)))
 }
 
 /// True for what r1 sends to have a change of the catalog made.
