@@ -16,7 +16,7 @@ use crate::name::Name;
 use crate::operation::{Action, Operation};
 use crate::refusal::Refusal;
 use crate::tokens::Tokens;
-use rhumb_core::{Effects, work};
+use rhumb_core::{Effects, SiteId, work};
 use std::collections::{BTreeSet, VecDeque};
 
 /// An operation takes part in as many redistributions and counts as it may, so it waits longer where answers take longer: by so many.
@@ -165,16 +165,17 @@ impl Site {
 
     fn on_ending(&mut self, id: QuotaId, ending: Ending, fx: &mut Effects<Site>) {
         let (me, rank) = (self.cluster.me, self.cluster.rank() as u32);
+        let is_of_all = matches!(&ending, Ending::Decided { list, .. } if self.lacking_in(list).next().is_none());
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         match &ending {
             Ending::Decided { list, led } if list.entry(me).is_some() => {
                 fx.count("quota.redistribution.applied");
                 quota.granted(&self.config);
                 // All sites were asked for what is to be taken back, and it is not there: if it never will be is counted.
-                quota.needs_recount |= *led && list.entries.len() == self.cluster.size() && quota.account.returning > 0;
+                quota.needs_recount |= *led && is_of_all && quota.account.returning > 0;
                 // What all could spare has paid what each of them owes. So sites that owe do not ask one after another for what nobody has, and
                 // no count that somebody leads now is interrupted.
-                if !*led && list.entries.len() == self.cluster.size() && quota.account.owed > 0 && quota.account.returning == 0 {
+                if !*led && is_of_all && quota.account.owed > 0 && quota.account.returning == 0 {
                     quota.collect_later(rank, &self.config);
                 }
                 // Before anybody is served: what is taken then is no longer left.
@@ -289,7 +290,7 @@ impl Site {
     /// What a list says of how scarce tokens are. A member knows how old that is at the most: its own entry was made after
     /// the leader's call, and so were all others.
     fn learn(&mut self, id: QuotaId, list: &List, led: bool) {
-        let (complete, rank) = (list.entries.len() == self.cluster.size(), self.cluster.rank() as u32);
+        let (complete, rank) = (self.lacking_in(list).next().is_none(), self.cluster.rank() as u32);
         let Some(quota) = self.quotas.get_mut(&id) else { return };
         let sum = |part: fn(&Entry) -> u64| list.entries.iter().map(part).sum::<u64>();
         let owed = sum(|entry| entry.owed);
@@ -302,10 +303,15 @@ impl Site {
         quota.shortage.begin(age.filter(|_| complete).map(|_| left), age.unwrap_or(0), rank);
     }
 
+    /// The sites, of those that are not lost, that are no members of `list`. Lost ones may be.
+    fn lacking_in(&self, list: &List) -> impl Iterator<Item = SiteId> {
+        self.cluster.members().filter(|site| list.entry(*site).is_none())
+    }
+
     /// What a list tells of the tokens that there are. Only one that this site led tells for sure: in another's, entries may
     /// be older than an operation that waits here.
     fn verdict(&self, list: &List, led: bool) -> Verdict {
-        let missing: Vec<String> = self.cluster.members().filter(|site| list.entry(*site).is_none()).map(|site| site.to_string()).collect();
+        let missing: Vec<String> = self.lacking_in(list).map(|site| site.to_string()).collect();
         if !missing.is_empty() {
             return Verdict::unknown(format!("these sites took no part in redistributing: {}", missing.join(", ")), TRIES_MAX);
         }

@@ -9,7 +9,7 @@ use rhumb_core::{SiteId, Span};
 use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
 use rhumb_quota::refusal::Refusal;
-use rhumb_quota::request::Answer;
+use rhumb_quota::request::{Answer, Request};
 use rhumb_quota::spec::ProtocolKind::{Any, Majority};
 use rhumb_quota::spec::Spec;
 
@@ -190,6 +190,29 @@ fn a_lowered_limit_that_a_lost_site_never_heard_of_is_owed() {
     cluster.set_limit(R1, 60);
     assert_eq!(cluster.tokens(R0, "vm").left + cluster.tokens(R1, "vm").left, 50);
     cluster.check("a_lowered_limit_that_a_lost_site_never_heard_of_is_owed");
+}
+
+/// Schedule. Clients hold the 10 of r4; the other four sites have 10 each.
+///
+/// 1. A client of r0 asks for 31. r0 cannot be heard at r3, so it redistributes the 30 of the others; r4 gets 7 of them, and dies.
+/// 2. r4 is declared lost, and after that the list is decided. It has as many members as there are sites still; r3 is none of them.
+/// 3. 33 are left at the others.
+#[test]
+fn a_list_with_a_lost_member_is_not_one_of_all_sites() {
+    let mut cluster = Cluster::new(5, "A list has a lost member, lacks another site, and has fewer tokens than somebody wants.");
+    cluster.create_vm(50, Majority);
+    cluster.acquire(R4, "vm", 10);
+    cluster.hold(|envelope| is_accept(envelope) || envelope.to == R3 && is_of_a_redistribution(envelope));
+    let acquire = cluster.acquire(R0, "vm", 31);
+    cluster.advance(SECOND);
+    cluster.kill(R4);
+    cluster.request(R1, Request::DeclareLost { site: R4 });
+    cluster.settle();
+    cluster.hold(|envelope| envelope.to == R3 && is_of_a_redistribution(envelope));
+    cluster.settle();
+    cluster.let_go();
+    cluster.advance(PATIENCE);
+    assert!(cluster.outcome(acquire).is_ok(), "{:?}; {:?}", cluster.outcome(acquire), cluster.all_tokens());
 }
 
 /// Tokens of the others, after r2 is lost with 10 of 30, the limit is raised by `raises`, and it is settled. The heir is r0.
