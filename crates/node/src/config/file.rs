@@ -35,10 +35,10 @@ macro_rules! file {
             /// Quotas.
             #[serde(default)]
             pub quotas: Quotas,
-            /// Databases of protocol `catenae`. The same at every site.
+            /// Databases of protocol `catenae`. The same at every site, but for `chain_sites`.
             #[serde(default)]
             pub catenae: Catenae,
-            /// Databases of protocol `quad`. The same at every site.
+            /// Databases of protocol `quad`. Should be the same at every site, but for `capacity`.
             #[serde(default)]
             pub quad: Quad,
             /// The HTTP ports.

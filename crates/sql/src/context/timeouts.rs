@@ -1,20 +1,20 @@
 //! Every timeout of the SQL layer.
 //!
-//! Settings of a session, in milliseconds, 0 for none ([`Timeout`]); each may be 0 to [`Timeout::MILLIS_MAX`]:
+//! Paths begin in `crates`. Settings of a session, in milliseconds, 0 for none ([`Timeout`]); each may be 0 to [`Timeout::MILLIS_MAX`]:
 //!
 //! | setting | default | from | to | ends | enforced in |
 //! |---|---|---|---|---|---|
-//! | `statement_timeout` | 0 | a message that asks for a statement's work | its commit, waits for the rows of a COPY among it | the statement | `session/interrupt.rs` |
+//! | `statement_timeout` | 0 | a message that asks for a statement's work | its commit, waits for the rows of a COPY among it | the statement | `sql/src/session/interrupt.rs` |
 //! | `lock_timeout` | 0 | a read of rows, at each of them | its answer | the statement | the gateway of the node: `node/src/gateway/interactive.rs`; the session tells it in `sql/src/session/run.rs`: `plan`, `sql/src/session/ddl.rs`: `change_catalog` and `sql/src/session/copy.rs`: `begin_copy` |
-//! | `idle_in_transaction_session_timeout` | 0 | waiting for the client, in a transaction | its next message | the session | `wire/connection.rs` |
+//! | `idle_in_transaction_session_timeout` | 0 | waiting for the client, in a transaction | its next message | the session | `sql/src/wire/connection.rs` |
 //!
 //! None of them ends a commit under way, whose outcome would be unknown then. None ends a session that is idle outside a transaction:
-//! `session/bounds.rs`: `idle_limit`. Those of a connection, which no client changes:
+//! `sql/src/session/bounds.rs`: `idle_limit`. Those of a connection, which no client changes:
 //!
 //! | constant | value | from | to | ends | enforced in |
 //! |---|---|---|---|---|---|
-//! | [`STARTUP_TIMEOUT`] | 10 s | the connection | the end of its first packets | the connection | `server.rs` |
-//! | [`WRITE_STALL_TIMEOUT`] | 60 s, or what the options of the server say | an answer that the client does not read | its first byte read | the connection | `wire/connection.rs` |
+//! | [`STARTUP_TIMEOUT`] | 10 s | the connection | the end of its first packets | the connection | `sql/src/server.rs` |
+//! | [`WRITE_STALL_TIMEOUT`] | 60 s, or what the options of the server say | an answer that the client does not read | its first byte read | the connection | `sql/src/wire/connection.rs` |
 
 use crate::error::{SqlError, SqlState};
 use std::time::Duration;
