@@ -1,8 +1,7 @@
 //! From sqlparser's tree of a statement to [`StatementKind`]; what Rhumb does not do is refused here, by name.
 
-use super::fold;
 use super::statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, StatementKind, Transaction};
-use super::{begins_with, tokens};
+use super::{begins_with, fold, locks, tokens};
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{self, Set};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -66,9 +65,10 @@ pub fn alter_database(name: String, kind: StatementKind) -> SqlResult<StatementK
 pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
     use ast::Statement as Sql;
     let tokens = tokens::check(&statement)?;
+    let for_update = locks::asked_for(&statement)?;
     Ok(match statement {
         Sql::Query(query) if tokens => StatementKind::Tokens(query),
-        Sql::Query(query) => query_kind(query)?,
+        Sql::Query(query) => query_kind(query, for_update),
         Sql::Explain { .. } => StatementKind::Explain(Box::new(statement)),
         Sql::Insert(insert) => StatementKind::Insert(Box::new(insert)),
         Sql::Update(update) => StatementKind::Update(Box::new(update)),
@@ -130,16 +130,9 @@ fn call(function: ast::Function) -> SqlResult<StatementKind> {
     Ok(StatementKind::Call { name: function.name, arguments: arguments.collect::<SqlResult<_>>()? })
 }
 
-fn query_kind(mut query: Box<ast::Query>) -> SqlResult<StatementKind> {
-    for lock in &query.locks {
-        let Some(nonblock) = &lock.nonblock else { continue };
-        let error =
-            SqlError::unsupported(format!("{nonblock} is not supported: whether a row is locked is known after a trip to a majority"));
-        return Err(error.with_hint("SET LOCAL lock_timeout bounds how long a statement waits."));
-    }
-    let for_update = !query.locks.is_empty();
+fn query_kind(mut query: Box<ast::Query>, for_update: bool) -> StatementKind {
     query.locks.clear();
-    Ok(StatementKind::Query { query, for_update })
+    StatementKind::Query { query, for_update }
 }
 
 /// Every isolation level is served as serializable, which each of them allows.

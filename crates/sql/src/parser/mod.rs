@@ -8,6 +8,7 @@
 mod classify;
 mod error;
 mod ident;
+mod locks;
 pub(crate) mod names;
 mod nesting;
 mod procedure;

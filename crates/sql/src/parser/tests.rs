@@ -146,12 +146,33 @@ fn copy_from_stdin_reads_its_options() {
 }
 
 #[test]
-fn select_for_update_is_told_from_select() {
-    assert_eq!(one("select a from t for update").kind.name(), "SELECT FOR UPDATE");
-    assert_eq!(one("select a from t for update").kind.name(), "SELECT FOR UPDATE");
-    for refused in ["nowait", "skip locked"] {
-        let error = parse(&format!("select a from t for update {refused}")).expect_err(refused);
-        assert_eq!((error.state().code(), error.hint().is_some()), ("0A000", true), "{refused}");
+fn select_for_update_is_told_from_select_wherever_it_asks_for_locks() {
+    for locking in [
+        "select a from t for update",
+        "select a from t for no key update",
+        "select a from (select a from t for update) as u",
+        "with u as (select a from t for share) select a from u",
+        "select a from t where a in (select b from u for update)",
+        "select a from t union (select b from u for update)",
+    ] {
+        assert_eq!(one(locking).kind.name(), "SELECT FOR UPDATE", "{locking}");
+    }
+    assert_eq!(one("select a from (select a from t) as u").kind.name(), "SELECT");
+}
+
+#[test]
+fn nothing_locks_without_waiting_wherever_that_is_asked_for() {
+    for query in ["select a from t for update", "select a from (select a from t for update", "with u as (select a from t for update"] {
+        for refused in ["nowait", "skip locked"] {
+            let close = if query.contains('(') { ") as u" } else { "" };
+            let rest = if query.starts_with("with") { ") select a from u" } else { close };
+            let error = parse(&format!("{query} {refused}{rest}")).expect_err(refused);
+            assert_eq!((error.state().code(), error.hint().is_some()), ("0A000", true), "{query} {refused}");
+        }
+    }
+    for writing in ["insert into t select a from u for update nowait", "update t set a = (select b from u limit 1 for update skip locked)"]
+    {
+        assert_eq!(parse(writing).expect_err(writing).state().code(), "0A000", "{writing}");
     }
 }
 

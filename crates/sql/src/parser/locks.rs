@@ -1,0 +1,40 @@
+//! `FOR UPDATE` and its like, wherever in a statement they stand.
+//!
+//! A query that asks for locks anywhere, in a subquery or a common table expression, reads with locks as a whole: locks on more rows than were
+//! asked for are safe, locks on fewer are not. In a statement that writes the clause changes nothing: what that reads is validated by its commit.
+
+use crate::error::SqlError;
+use datafusion::sql::sqlparser::ast::{Query, Statement, Visit, Visitor};
+use std::ops::ControlFlow;
+
+/// True if some query of `statement` asks for locks.
+///
+/// # Errors
+/// One is not to wait for locks.
+pub fn asked_for(statement: &Statement) -> Result<bool, SqlError> {
+    let mut finder = Finder { found: false };
+    match statement.visit(&mut finder) {
+        ControlFlow::Continue(()) => Ok(finder.found),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Finder {
+    found: bool,
+}
+
+impl Visitor for Finder {
+    type Break = SqlError;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<SqlError> {
+        self.found |= !query.locks.is_empty();
+        match query.locks.iter().find_map(|lock| lock.nonblock.as_ref()) {
+            None => ControlFlow::Continue(()),
+            Some(nonblock) => {
+                let message = format!("{nonblock} is not supported: whether a row is locked is known after a trip to a majority");
+                let hint = "SET LOCAL lock_timeout bounds how long a statement waits.";
+                ControlFlow::Break(SqlError::unsupported(message).with_hint(hint))
+            }
+        }
+    }
+}
