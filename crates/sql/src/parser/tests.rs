@@ -149,7 +149,6 @@ fn copy_from_stdin_reads_its_options() {
 fn select_for_update_is_told_from_select_wherever_it_asks_for_locks() {
     for locking in [
         "select a from t for update",
-        "select a from t for no key update",
         "select a from (select a from t for update) as u",
         "with u as (select a from t for share) select a from u",
         "select a from t where a in (select b from u for update)",
