@@ -14,7 +14,7 @@
 //! | an offer is free again when | its slot is decided, or all ballots it was made to are given up | the instance is decided, or some member has refused it for ever |
 //! | without a majority | no redistribution | goes on among those who hear each other |
 //!
-//! Both are state machines for one quota at one site. They decide nothing about tokens: a [`AccountPort`] makes the offer, takes
+//! Both are state machines for one quota at one site. They decide nothing about tokens: an [`AccountPort`] makes the offer, takes
 //! it back, and applies a list. What they must not forget is in their `state()`, which the site writes to disk before a
 //! promise in the same [`Outbox`] leaves.
 //!

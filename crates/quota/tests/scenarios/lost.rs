@@ -1,7 +1,7 @@
 //! Sites that are lost for ever, and declared so: what they had is held by clients for all that is known, until an operator
 //! knows better.
 
-use crate::support::client::{Has, has};
+use crate::support::client::{Has, has, sum, vm};
 use crate::support::messages::{
     is_accept, is_accept_ok, is_booking, is_election_ok, is_of_a_count, is_of_a_redistribution, is_stand, is_stood,
 };
@@ -18,14 +18,6 @@ use rhumb_quota::spec::Spec;
 const SECOND: Span = Span::from_millis(1_000);
 /// Until whoever waits has its answer.
 const PATIENCE: Span = Span::from_secs(12);
-
-fn vm() -> Name {
-    Name::new("vm").expect("a name")
-}
-
-fn sum(tokens: &[Has]) -> u64 {
-    tokens.iter().map(|has| has.left + has.held + has.offered).sum()
-}
 
 fn org_and_team(cluster: &mut Cluster) {
     cluster.create("org", Spec::new(30));

@@ -1,25 +1,16 @@
 //! Lists with members that are lost for ever, and declared so: the others end them alike, and no token is minted.
 
-use crate::support::client::Has;
+use crate::support::client::{sum, vm};
 use crate::support::messages::{is_accept, is_decided, is_election_ok, is_of_a_redistribution};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_core::{SiteId, Span};
 use rhumb_quota::list::List;
-use rhumb_quota::name::Name;
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::spec::ProtocolKind::{Any, Majority};
 
 const SECOND: Span = Span::from_millis(1_000);
 /// Until whoever waits has its answer.
 const PATIENCE: Span = Span::from_secs(12);
-
-fn vm() -> Name {
-    Name::new("vm").expect("a name")
-}
-
-fn sum(tokens: &[Has]) -> u64 {
-    tokens.iter().map(|has| has.left + has.held + has.offered).sum()
-}
 
 /// r0 has a list that takes from r1 and r2; r2 is lost before anybody hears whether it has the list.
 #[test]
@@ -54,7 +45,7 @@ fn list_that_gives(make: fn(rhumb_quota::Site) -> rhumb_quota::Site) -> Cluster 
         make,
     );
     cluster.create_vm(30, Any);
-    cluster.narrate("a client of r2 acquires 25; r2 decides its list, serves it, and dies with the word of that");
+    cluster.narrate("a client of r2 acquires 25; r2 decides its list, serves it, and dies before it can tell");
     cluster.hold(is_decided);
     let acquire = cluster.acquire(R2, "vm", 25);
     cluster.settle();

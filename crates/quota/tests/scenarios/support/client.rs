@@ -27,6 +27,16 @@ pub fn has(left: u64, held: u64) -> Has {
     Has { left, held, offered: 0 }
 }
 
+/// All tokens of these sites.
+pub fn sum(tokens: &[Has]) -> u64 {
+    tokens.iter().map(|has| has.left + has.held + has.offered).sum()
+}
+
+/// The quota of most scenarios.
+pub fn vm() -> Name {
+    name("vm")
+}
+
 impl Cluster {
     /// Makes a quota, and lets every site learn of it.
     pub fn create(&mut self, quota: &str, spec: Spec) {
