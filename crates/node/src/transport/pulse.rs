@@ -17,7 +17,7 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Never heard. Pings are numbered from `first`, a number that no incarnation before used, so that a late pong to one of
+    /// Not heard from yet. Pings are numbered from `first`, a number that no incarnation before used, so that a late pong to one of
     /// those measures nothing.
     pub fn new(first: u64) -> Pulse {
         Pulse { heard: None, rtt: None, out: VecDeque::new(), next: first }
