@@ -71,13 +71,8 @@
 //! To free tokens that a client of the lost site still holds lets clients exceed the limit by as many. Nothing else can.
 //! Counts need all sites that are not lost: while one of them is down, nothing is booked, and releases may be refused.
 
-use crate::operation::RequestKey;
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-
-/// Requests to free tokens of a quota that are known at the most.
-pub const REQUESTS_MAX: usize = 64;
 
 /// A site that was declared lost.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -99,17 +94,6 @@ pub struct Settled {
     pub booked: u64,
     /// Of these, those that operators have freed.
     pub freed: u64,
-    /// The last requests to free some, so that none is done twice.
-    pub requests: VecDeque<Freed>,
-}
-
-/// A request to free tokens that was done.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Freed {
-    /// Its id.
-    pub id: RequestKey,
-    /// How many tokens.
-    pub amount: u64,
 }
 
 /// What sites that are not lost have counted of a quota.
@@ -170,26 +154,6 @@ impl Settled {
         self.losses = losses;
         self.booking = Some(Booking { held, owed, issued: parts });
     }
-
-    /// True if this request was done.
-    pub fn knows(&self, request: &Freed) -> bool {
-        self.requests.contains(request)
-    }
-
-    /// Frees so many, unless this request to do so is known.
-    pub fn free(&mut self, amount: u64, id: Option<&RequestKey>) {
-        if let Some(id) = id {
-            let request = Freed { id: id.clone(), amount };
-            if self.knows(&request) {
-                return;
-            }
-            if self.requests.len() == REQUESTS_MAX {
-                self.requests.pop_front();
-            }
-            self.requests.push_back(request);
-        }
-        self.freed += amount;
-    }
 }
 
 #[cfg(test)]
@@ -216,7 +180,7 @@ mod tests {
         settled.book(2, 0, beyond(9), 10, 10);
         settled.book(1, 0, beyond(9), 10, 10);
         assert_eq!(settled, first);
-        settled.free(6, None);
+        settled.freed = 6;
         settled.book(3, 2, beyond(0), 5, 5);
         assert_eq!((settled.booked, settled.freed, settled.booking.map(|booking| booking.held)), (18, 6, Some(5)));
     }
@@ -225,7 +189,7 @@ mod tests {
     fn a_new_heir_takes_over_all_of_it_and_what_was_freed_before_is_no_part_of_that() {
         let mut settled = Settled::default();
         settled.book(1, 0, beyond(0), 10, 10);
-        settled.free(4, None);
+        settled.freed = 4;
         let mut moved = settled.clone();
         settled.book(2, 0, beyond(0), 20, 20);
         assert_eq!((settled.booked, settled.freed, settled.booking.map(|booking| booking.held)), (20, 0, Some(20)));
@@ -238,19 +202,6 @@ mod tests {
         let mut settled = Settled::default();
         settled.book(1, 0, Counted { held: 9, in_doubt: 3, ..beyond(0) }, 10, 10);
         assert_eq!((settled.booked, settled.booking.map(|booking| booking.held)), (13, Some(10)));
-    }
-
-    #[test]
-    fn a_request_to_free_is_done_once_and_forgotten_after_many_others() {
-        let id = |number: usize| RequestKey::new(number.to_string()).expect("an id");
-        let mut settled = Settled::default();
-        settled.free(3, Some(&id(0)));
-        settled.free(3, Some(&id(0)));
-        settled.free(3, None);
-        assert_eq!(settled.freed, 6);
-        (1..=REQUESTS_MAX).for_each(|number| settled.free(1, Some(&id(number))));
-        assert_eq!(settled.requests.len(), REQUESTS_MAX);
-        assert!(!settled.knows(&Freed { id: id(0), amount: 3 }));
     }
 
     #[test]

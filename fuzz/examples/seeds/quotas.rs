@@ -6,10 +6,10 @@ use rhumb_core::record::encode;
 use rhumb_core::{Acceptor, Ballot, Batch, SiteId};
 use rhumb_quota::account::Account;
 use rhumb_quota::avantan::{self, Call, Recent, any, majority};
-use rhumb_quota::catalog::{self, Change, Command, Definition, Definitions, Made, QuotaId};
+use rhumb_quota::catalog::{self, Change, Command, Definition, Definitions, Freed, Frees, Made, QuotaId};
 use rhumb_quota::info::SiteTokens;
 use rhumb_quota::list::{Entry, List};
-use rhumb_quota::lost::{Booking, Counted, Freed, Loss, Settled, Terms};
+use rhumb_quota::lost::{Booking, Counted, Loss, Settled, Terms};
 use rhumb_quota::message::{Note, Promise};
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::{Action, Done, Operation, RequestKey};
@@ -134,7 +134,7 @@ fn changes() -> Vec<Change> {
         Change::Create { name: name(), spec },
         Change::SetLimit { name: name(), limit: 300 },
         Change::Drop { name: name() },
-        Change::Free { name: name(), amount: 7, id: Some(RequestKey::new("id").expect("an id")) },
+        Change::Free { quota: QUOTA, name: name(), amount: 7, id: Some(RequestKey::new("id").expect("an id")) },
         Change::Lost { loss: Loss { site: SITE, rank: 1 }, of: 3 },
         Change::Book { losses: 1, from: 0, counted: [(QUOTA, Counted { beyond: -7, held: 300, in_doubt: 2 })].into() },
     ])
@@ -145,12 +145,14 @@ fn command(change: Change) -> Command {
 }
 
 fn made() -> Made {
-    Made { created: 3, last: [(SITE, (4, Err(Refusal::Exists(name()))))].into(), lost: vec![Loss { site: SITE, rank: 1 }], of: 3 }
+    let mut frees = Frees::default();
+    frees.remember(Freed { id: RequestKey::new("id").expect("an id"), quota: QUOTA, amount: 2 });
+    let last = [(SITE, (4, Err(Refusal::Exists(name()))))].into();
+    Made { created: 3, last, lost: vec![Loss { site: SITE, rank: 1 }], of: 3, frees }
 }
 
 fn definition() -> Definition {
-    let requests = [Freed { id: RequestKey::new("id").expect("an id"), amount: 2 }].into();
-    let settled = Settled { losses: 1, booking: Some(Booking { held: 7, owed: 1, issued: 300 }), booked: 7, freed: 2, requests };
+    let settled = Settled { losses: 1, booking: Some(Booking { held: 7, owed: 1, issued: 300 }), booked: 7, freed: 2 };
     Definition { name: name(), spec: Spec::new(5_000), parent: Some(QuotaId(2)), highest: 6_000, settled }
 }
 

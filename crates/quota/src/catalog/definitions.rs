@@ -1,6 +1,7 @@
 //! The quotas that there are: what a log of changes amounts to, the same at every site that has applied as much of it.
 
-use crate::lost::{Counted, Freed, Loss, Settled};
+use super::{Freed, Frees};
+use crate::lost::{Counted, Loss, Settled};
 use crate::name::Name;
 use crate::operation::RequestKey;
 use crate::reallocate::divide;
@@ -33,6 +34,8 @@ pub enum Change {
     },
     /// Clients of lost sites hold so many tokens less than is booked for them.
     Free {
+        /// The quota that had this name when it was asked for.
+        quota: QuotaId,
         name: Name,
         amount: u64,
         id: Option<RequestKey>,
@@ -107,6 +110,8 @@ pub struct Made {
     pub lost: Vec<Loss>,
     /// The number of sites, once one is lost.
     pub of: u32,
+    /// The last requests to free tokens.
+    pub frees: Frees,
 }
 
 impl Made {
@@ -189,7 +194,7 @@ impl Definitions {
                 Some(_) => Err(Refusal::HasChildren(name.clone())),
                 None => Ok(()),
             },
-            Change::Free { name, amount, id } => self.check_free(name, *amount, id.as_ref()),
+            Change::Free { quota, name, amount, id } => self.check_free(*quota, name, *amount, id.as_ref()),
             Change::Lost { loss, of } => self.check_loss(loss, *of),
             Change::Book { losses, .. } if *losses as usize == self.made.lost.len() => Ok(()),
             Change::Book { .. } => Err(Refusal::Invalid("another site was declared lost since this was counted".into())),
@@ -224,10 +229,14 @@ impl Definitions {
                 self.names.remove(name);
                 self.quotas.remove(&id);
             }
-            Change::Free { name, amount, id } => {
-                let id_of = self.id(name)?;
-                let definition = self.quotas.get_mut(&id_of).expect("a name leads to a quota");
-                definition.settled.free(*amount, id.as_ref());
+            Change::Free { quota, amount, id, .. } => {
+                if let Some(request) = request_to_free(*quota, *amount, id.as_ref()) {
+                    if self.made.frees.knows(&request)? {
+                        return Ok(());
+                    }
+                    self.made.frees.remember(request);
+                }
+                self.quotas.get_mut(quota).expect("it has its name still").settled.freed += amount;
             }
             Change::Lost { loss, of } => {
                 if !self.is_lost(loss.site) {
@@ -262,14 +271,17 @@ impl Definitions {
     }
 
     /// No more can be freed than is booked for lost sites; and while another booking is to come, it is not known what of that it takes over.
-    fn check_free(&self, name: &Name, amount: u64, id: Option<&RequestKey>) -> Result<(), Refusal> {
-        let settled = &self.quotas[&self.id(name)?].settled;
-        if id.is_some_and(|id| settled.knows(&Freed { id: id.clone(), amount })) {
+    /// The name may be another quota's by now, of which nothing was asked.
+    fn check_free(&self, quota: QuotaId, name: &Name, amount: u64, id: Option<&RequestKey>) -> Result<(), Refusal> {
+        if self.id(name)? != quota {
+            return Err(Refusal::Unknown(name.clone()));
+        }
+        if let Some(request) = request_to_free(quota, amount, id)
+            && self.made.frees.knows(&request)?
+        {
             return Ok(());
         }
-        if let Some(id) = id.filter(|id| settled.requests.iter().any(|request| request.id == **id)) {
-            return Err(Refusal::IdReused(format!("{id:?}")));
-        }
+        let settled = &self.quotas[&quota].settled;
         if (settled.losses as usize) < self.made.lost.len() {
             return Err(Refusal::Unavailable("it is not booked yet what lost sites have; that takes all other sites".into()));
         }
@@ -288,6 +300,11 @@ impl Definitions {
         }
         Ok(())
     }
+}
+
+/// The request to free so many tokens, if it has an id.
+fn request_to_free(quota: QuotaId, amount: u64, id: Option<&RequestKey>) -> Option<Freed> {
+    id.map(|id| Freed { id: id.clone(), quota, amount })
 }
 
 impl fmt::Display for QuotaId {

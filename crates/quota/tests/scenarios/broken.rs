@@ -3,17 +3,13 @@
 use crate::support::client::has;
 use crate::support::messages::{is_accept_ok, is_of_a_count, is_of_a_redistribution, is_stand, is_stood};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
-use rhumb_core::actor::MESSAGE_BYTES_MAX;
-use rhumb_core::{Body, SiteId, Span, record};
-use rhumb_quota::catalog::{self, Change, Definitions, QuotaId};
+use rhumb_core::{Body, SiteId, Span};
 use rhumb_quota::info::Read;
-use rhumb_quota::lost::{Counted, Loss, REQUESTS_MAX};
 use rhumb_quota::message::{Note, Promise};
 use rhumb_quota::name::Name;
-use rhumb_quota::operation::{REQUEST_ID_BYTES_MAX, RequestKey};
 use rhumb_quota::request::Request;
 use rhumb_quota::spec::ProtocolKind::{Any, Majority};
-use rhumb_quota::spec::{QUOTAS_MAX, Spec};
+use rhumb_quota::spec::Spec;
 
 const SECOND: Span = Span::from_millis(1_000);
 /// Until whoever waits has its answer.
@@ -312,59 +308,7 @@ fn a_release_is_served_before_what_is_taken_back() {
     assert_eq!(held(&cluster, "org", &[R0, R1]), 0, "clients hold none of these");
 }
 
-/// In a quarter of as many quotas as there may be, an operator has freed tokens of a lost site 64 times, under long ids.
-#[test]
-#[ignore = "open: request ids of freed tokens make the catalog longer than a message may be"]
-fn the_catalog_fits_a_message_with_all_request_ids() {
-    let mut definitions = Definitions::default();
-    let mut make = |change: Change| definitions.apply(&change).expect("made");
-    let quotas = QUOTAS_MAX / 4;
-    let named = |number: usize| name(&format!("q{number}"));
-    (0..quotas).for_each(|number| make(Change::Create { name: named(number), spec: Spec::new(300) }));
-    make(Change::Lost { loss: Loss { site: R2, rank: 2 }, of: 3 });
-    let counted = (1..=quotas as u64).map(|id| (QuotaId(id), Counted::default())).collect();
-    make(Change::Book { losses: 1, from: 0, counted });
-    for number in 0..quotas {
-        for request in 0..REQUESTS_MAX {
-            let id = RequestKey::new(format!("{request:0>REQUEST_ID_BYTES_MAX$}")).expect("an id");
-            make(Change::Free { name: named(number), amount: 1, id: Some(id) });
-        }
-    }
-    let bytes = record::encoded_bytes(&Note::Catalog(catalog::Note::State { slot: 1, definitions }));
-    assert!(bytes <= MESSAGE_BYTES_MAX, "a site that is behind is told {bytes} bytes, of {MESSAGE_BYTES_MAX}");
-}
-
 /// True for all that is said of the catalog.
 fn is_of_the_catalog(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Promise(Promise::Catalog(_)) | Body::Note(Note::Catalog(_)))
-}
-
-/// True for what r1 sends to have a change of the catalog made.
-fn is_proposed_by_r1(envelope: &Envelope) -> bool {
-    use catalog::Promise::{Accept, Prepare};
-    envelope.from == R1 && matches!(envelope.body, Body::Promise(Promise::Catalog(Prepare { .. } | Accept { .. })))
-}
-
-/// Schedule. An operator frees 4 of vm at r1, and what r1 proposes is late. Meanwhile vm is dropped and made again, and r4 is lost, whose clients hold
-/// all 10 that it had of the new one.
-#[test]
-#[ignore = "open: what is freed of a quota is freed of another one that was given its name meanwhile"]
-fn what_is_freed_is_of_the_quota_that_had_the_name_when_it_was_asked_for() {
-    let mut cluster = Cluster::new(5, "Tokens are freed of a quota that is dropped and made again meanwhile.");
-    cluster.create_vm(50, Majority);
-    cluster.kill(R3);
-    cluster.declare_lost(R0, R3);
-    cluster.hold(is_proposed_by_r1);
-    let free = cluster.free_as(R1, "vm", 4, "of-r3");
-    cluster.drop_quota(R0, "vm");
-    cluster.create_vm(50, Majority);
-    cluster.acquire(R4, "vm", 10);
-    cluster.settle();
-    cluster.kill(R4);
-    cluster.declare_lost(R0, R4);
-    cluster.advance(SECOND * 3);
-    assert_eq!(cluster.tokens(R0, "vm").held, 10, "booked for r4");
-    cluster.let_go();
-    cluster.advance(PATIENCE);
-    assert_eq!(cluster.tokens(R0, "vm").held, 10, "clients of r4 hold these; freed: {:?}", cluster.outcome(free));
 }

@@ -2,7 +2,9 @@
 //! knows better.
 
 use crate::support::client::{Has, has};
-use crate::support::messages::{is_accept_ok, is_booking, is_election_ok, is_of_a_count, is_stand, is_stood};
+use crate::support::messages::{
+    is_accept, is_accept_ok, is_booking, is_election_ok, is_of_a_count, is_of_a_redistribution, is_stand, is_stood,
+};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{SiteId, Span};
