@@ -40,8 +40,7 @@ pub struct Account {
     pub settled: u32,
     /// Tokens of lost sites that an operator has freed, as far as they were taken up here.
     pub freed: u64,
-    /// Tokens that no client holds any more and that count as held still, here or at another site: they are to be taken back here. None as long
-    /// as some are held here.
+    /// Tokens that no client holds any more and that count as held still: they are to be taken back here, once they come here.
     pub returning: u64,
     /// Tokens held here that clients may have released at a lost site: it may know another outcome of a redistribution. Until that is booked.
     pub in_doubt: u64,
@@ -60,7 +59,6 @@ impl Account {
         if enough {
             self.tokens.left -= amount;
             self.tokens.held += amount;
-            self.pay();
         }
         enough
     }
@@ -103,9 +101,18 @@ impl Account {
         self.freed = freed;
     }
 
-    /// No client holds `amount` of the tokens that count as held: takes back what is held here, and what is not as soon as it comes here.
+    /// No client holds `amount` of the tokens that count as held: takes back what is held here; the rest is to come from other sites.
     pub fn take_back(&mut self, amount: u64) {
         self.returning += amount;
+        self.find(amount);
+    }
+
+    /// Takes back what no client holds of `brought` held tokens. Those that clients of this site have acquired since they can release here.
+    pub fn find(&mut self, brought: u64) {
+        let found = self.returning.min(brought).min(self.tokens.held);
+        self.returning -= found;
+        self.tokens.held -= found;
+        self.tokens.left += found;
         self.pay();
     }
 
@@ -150,12 +157,8 @@ impl Account {
         self.last_grant = self.tokens.left;
     }
 
-    /// Takes back what is held, as far as no client holds it, and out of circulation what is left, as far as something is owed.
+    /// Takes out of circulation what is left, as far as something is owed.
     fn pay(&mut self) {
-        let returned = self.returning.min(self.tokens.held);
-        self.returning -= returned;
-        self.tokens.held -= returned;
-        self.tokens.left += returned;
         let paid = self.owed.min(self.tokens.left);
         self.owed -= paid;
         self.tokens.left -= paid;
@@ -236,9 +239,12 @@ mod tests {
         assert!(account.acquire(3));
         account.take_back(5);
         assert_eq!((account.tokens, account.returning), (Tokens::left(10), 2));
+        assert!(account.acquire(1) && account.release(1) && account.acquire(1));
+        assert_eq!((account.tokens, account.returning), (Tokens { left: 9, held: 1 }, 2), "a client holds it");
         let entry = account.offer(SITE, Tokens::left(4), Tokens { left: 0, held: 2 });
         account.apply(&entry, Share { granted: Tokens { left: 1, held: 3 }, paid: 0 });
-        assert_eq!((account.tokens, account.returning), (Tokens { left: 9, held: 1 }, 0));
+        account.find(3);
+        assert_eq!((account.tokens, account.returning), (Tokens { left: 8, held: 2 }, 0));
     }
 
     #[test]

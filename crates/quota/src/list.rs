@@ -64,6 +64,12 @@ impl List {
         Some(self.shares()[index])
     }
 
+    /// Held tokens of other sites that it brings to `site`, if that is a member.
+    pub fn held_brought(&self, site: SiteId) -> Option<u64> {
+        let offered = self.entry(site)?.offered.held;
+        Some(self.share(site)?.granted.held.saturating_sub(offered))
+    }
+
     /// What each member gets, in the order of the entries.
     pub fn shares(&self) -> Vec<Share> {
         let mut spare: u64 = self.entries.iter().map(|entry| entry.offered.left).sum();

@@ -7,6 +7,7 @@ use rhumb_core::{Acceptor, Ballot, Batch, SiteId};
 use rhumb_quota::account::Account;
 use rhumb_quota::avantan::{self, Call, Recent, any, majority};
 use rhumb_quota::catalog::{self, Change, Command, Definition, Definitions, Freed, Frees, Made, QuotaId};
+use rhumb_quota::count::{Tally, Word};
 use rhumb_quota::info::SiteTokens;
 use rhumb_quota::list::{Entry, List};
 use rhumb_quota::lost::{Booking, Counted, Loss, Settled, Terms};
@@ -26,6 +27,7 @@ const INSTANCE: any::Instance = any::Instance { leader: SITE, number: 4 };
 const TOKENS: Tokens = Tokens { left: 300, held: 7 };
 const TERMS: Terms = Terms { limit: 5_000, losses: 1, settled: 1 };
 const SITE_TOKENS: SiteTokens = SiteTokens { site: SITE, left: 300, held: 7, offered: 0, owed: 1, freed: 2 };
+const WORD: Word = Word { tokens: SITE_TOKENS, in_doubt: 2, returning: 3, terms: TERMS };
 
 /// Every message that promises nothing.
 pub fn notes() -> Vec<Note> {
@@ -44,7 +46,7 @@ pub fn notes() -> Vec<Note> {
     ]);
     let any = every(vec![any::Note::Busy { instance: INSTANCE }]);
     let count = every(vec![
-        count::Note::Standing { number, standing: number, tokens: SITE_TOKENS, in_doubt: 2, terms: TERMS },
+        count::Note::Standing { number, standing: number, word: WORD },
         count::Note::Go { number },
         count::Note::Void { number },
     ]);
@@ -86,7 +88,7 @@ pub fn promises() -> Vec<Promise> {
     let count = every(vec![
         count::Promise::Stand { number },
         count::Promise::Stood { number, standing: number },
-        count::Promise::Counted { number, tokens: vec![SITE_TOKENS], in_doubt: 2, terms: Some(TERMS) },
+        count::Promise::Counted { number, tally: Tally::of(&[WORD]) },
     ]);
     let avantan = every(majority.into_iter().map(avantan::Promise::Majority).chain(any.into_iter().map(avantan::Promise::Any)).collect());
     let mut promises: Vec<Promise> = every(catalog).into_iter().map(Promise::Catalog).collect();

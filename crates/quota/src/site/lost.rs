@@ -3,6 +3,7 @@
 
 use super::Site;
 use crate::catalog::{Change, QuotaId};
+use crate::count::Tally;
 use crate::info::SiteTokens;
 use crate::lost::{Counted, Loss, Terms};
 use crate::refusal::Refusal;
@@ -147,18 +148,16 @@ impl Site {
     }
 
     /// Those that are not lost were counted, all knowing the quota alike: what is missing, the lost ones have.
-    pub(super) fn settle_losses(&mut self, id: QuotaId, tokens: &[SiteTokens], in_doubt: u64, terms: Terms, fx: &mut Effects<Site>) {
-        if terms != self.terms(id) {
-            return;
-        }
+    pub(super) fn settle_losses(&mut self, id: QuotaId, tally: &Tally, fx: &mut Effects<Site>) {
+        let Some(terms) = tally.terms.filter(|terms| *terms == self.terms(id)) else { return };
         let from = self.already_inherited(terms.settled);
         let parts = self.catalog.definitions().made.parts(terms.limit, from, terms.losses);
         let number = |tokens: u64| i64::try_from(tokens).expect("limits leave room for the sum of all tokens");
         let total = |site: &SiteTokens| number(site.left + site.held + site.offered) - number(site.owed);
-        let beyond = number(terms.limit) - tokens.iter().map(total).sum::<i64>() - number(parts);
+        let beyond = number(terms.limit) - tally.tokens.iter().map(total).sum::<i64>() - number(parts);
         if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
             fx.count("quota.lost.counted");
-            settling.counted = Some(Counted { beyond, held: tokens.iter().map(|site| site.held).sum(), in_doubt });
+            settling.counted = Some(Counted { beyond, held: tally.held(), in_doubt: tally.in_doubt });
         }
     }
 

@@ -59,6 +59,8 @@ pub struct Quota {
     pub urgent: bool,
     /// Fewer tokens seem to be there than somebody wants: they are to be counted before that is said.
     pub needs_recount: bool,
+    /// So many counts that this site has led came to nothing, one after another, as others were at something.
+    pub counts_void: u32,
     /// This site leads a redistribution.
     pub leads: bool,
     /// The last redistribution that this site has led.
@@ -120,6 +122,7 @@ impl Quota {
             foresees: false,
             urgent: false,
             needs_recount: false,
+            counts_void: 0,
             leads: false,
             calling: None,
             shortage: Shortage::none(config.dry_ticks, config.dry_ticks_max),
@@ -267,8 +270,9 @@ impl SiteAccountPort<'_> {
         let moments = self.demand.moments(self.config.keep_for, self.moment.now);
         let expected = if all { 0 } else { self.demand.predicted(self.moment.now).unwrap_or(0).max(moments) };
         let left = self.needs.left.max(expected).min(crate::operation::AMOUNT_MAX);
-        let held = self.needs.held.saturating_add(self.account.returning).min(crate::operation::AMOUNT_MAX);
-        Tokens { left: left.saturating_sub(kept.left), held: held.saturating_sub(kept.held) }
+        // What is to be taken back is not taken from what clients of this site may release here.
+        let held = self.needs.held.saturating_sub(kept.held).saturating_add(self.account.returning);
+        Tokens { left: left.saturating_sub(kept.left), held: held.min(crate::operation::AMOUNT_MAX) }
     }
 
     /// Asks for so many tokens at least, whatever waits.
