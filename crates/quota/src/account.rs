@@ -40,6 +40,8 @@ pub struct Account {
     pub settled: u32,
     /// Tokens of lost sites that an operator has freed, as far as they were taken up here.
     pub freed: u64,
+    /// Tokens that ended quotas below have given back, as far as they were taken up here.
+    pub returned: u64,
     /// Tokens that no client holds any more and that count as held still: they are to be taken back here, once they come here.
     pub returning: u64,
     /// Tokens held here that clients may have released at a lost site: it may know another outcome of a redistribution. Until that is booked.
@@ -95,10 +97,10 @@ impl Account {
         self.pay();
     }
 
-    /// Takes up what an operator has freed, `freed` in all.
-    pub fn free(&mut self, freed: u64) {
-        self.take_back(freed.saturating_sub(self.freed));
-        self.freed = freed;
+    /// Takes back what operators have freed, and ended quotas below have given back: so many in all.
+    pub fn take_up(&mut self, freed: u64, returned: u64) {
+        self.take_back(freed.saturating_sub(self.freed) + returned.saturating_sub(self.returned));
+        (self.freed, self.returned) = (freed, returned);
     }
 
     /// No client holds `amount` of the tokens that count as held: takes back what is held here; the rest is to come from other sites.
@@ -116,15 +118,6 @@ impl Account {
         self.pay();
     }
 
-    /// Clients hold `amount` of the tokens that were taken back: those not yet found first, and others as if acquired.
-    pub fn hold_again(&mut self, amount: u64) {
-        let not_found = amount.min(self.returning);
-        self.returning -= not_found;
-        self.tokens.held += amount - not_found;
-        self.owed += amount - not_found;
-        self.pay();
-    }
-
     /// Gives up `offered` for a redistribution.
     pub fn offer(&mut self, site: SiteId, offered: Tokens, wanted: Tokens) -> Entry {
         assert!(self.offered.is_none(), "a site takes part in one redistribution at a time");
@@ -135,7 +128,7 @@ impl Account {
 
     fn entry(&self, site: SiteId, wanted: Tokens) -> Entry {
         let offered = self.offered;
-        Entry { site, version: self.version, offered, kept: self.tokens, wanted, owed: self.owed }
+        Entry { site, version: self.version, offered, kept: self.tokens, wanted, owed: self.owed, returning: self.returning }
     }
 
     /// Takes the offer back: the redistribution is dead, or was decided without this site.
@@ -228,9 +221,12 @@ mod tests {
         account.inherit(&Booking { held: 12, owed: 3, issued: 8 }, 1);
         assert_eq!((account.tokens, account.owed), (Tokens { left: 7, held: 12 }, 0), "10 left pay 3 owed");
         assert_eq!((account.issued, account.settled), (18, 1));
-        account.free(5);
-        account.free(5);
+        account.take_up(5, 0);
+        account.take_up(5, 0);
         assert_eq!((account.tokens, account.freed), (Tokens { left: 12, held: 7 }, 5));
+        account.take_up(5, 2);
+        account.take_up(6, 2);
+        assert_eq!(account.tokens, Tokens { left: 15, held: 4 });
     }
 
     #[test]
@@ -245,18 +241,6 @@ mod tests {
         account.apply(&entry, Share { granted: Tokens { left: 1, held: 3 }, paid: 0 });
         account.find(3);
         assert_eq!((account.tokens, account.returning), (Tokens { left: 8, held: 2 }, 0));
-    }
-
-    #[test]
-    fn what_was_taken_back_is_held_again_as_if_acquired() {
-        let mut account = account(10);
-        assert!(account.acquire(3));
-        account.take_back(5);
-        account.hold_again(3);
-        assert_eq!((account.tokens, account.returning), (Tokens { left: 9, held: 1 }, 0), "2 of them were not found yet");
-        assert!(account.acquire(9));
-        account.hold_again(2);
-        assert_eq!((account.tokens, account.owed), (Tokens { left: 0, held: 12 }, 2));
     }
 
     #[test]

@@ -25,7 +25,7 @@ const SITE: SiteId = SiteId::new(1, 0);
 const BALLOT: Ballot = Ballot { number: 300, leader: SITE };
 const INSTANCE: any::Instance = any::Instance { leader: SITE, number: 4 };
 const TOKENS: Tokens = Tokens { left: 300, held: 7 };
-const TERMS: Terms = Terms { limit: 5_000, losses: 1, settled: 1 };
+const TERMS: Terms = Terms { limit: 5_000, losses: 1, settled: 1, closing: false, freed: 2, returned: 3 };
 const SITE_TOKENS: SiteTokens = SiteTokens { site: SITE, left: 300, held: 7, offered: 0, owed: 1, freed: 2 };
 const WORD: Word = Word { tokens: SITE_TOKENS, in_doubt: 2, returning: 3, terms: TERMS };
 
@@ -138,7 +138,8 @@ fn changes() -> Vec<Change> {
         Change::Drop { name: name() },
         Change::Free { quota: QUOTA, name: name(), amount: 7, id: Some(RequestKey::new("id").expect("an id")) },
         Change::Lost { loss: Loss { site: SITE, rank: 1 }, of: 3 },
-        Change::Book { losses: 1, from: 0, counted: [(QUOTA, Counted { beyond: -7, held: 300, in_doubt: 2 })].into() },
+        Change::Book { losses: 1, counted: [(QUOTA, Counted { beyond: -7, held: 300, in_doubt: 2 })].into() },
+        Change::End { losses: 1, held: [(QUOTA, 300)].into() },
     ])
 }
 
@@ -154,12 +155,12 @@ fn made() -> Made {
 }
 
 fn definition() -> Definition {
-    let settled = Settled { losses: 1, booking: Some(Booking { held: 7, owed: 1, issued: 300 }), booked: 7, freed: 2 };
-    Definition { name: name(), spec: Spec::new(5_000), parent: Some(QuotaId(2)), highest: 6_000, settled }
+    let settled = Settled { losses: 1, booking: Some(Booking { held: 7, owed: 1, issued: 300 }), booked: 7, freed: 2, returned: 3 };
+    Definition { name: name(), spec: Spec::new(5_000), parent: Some(QuotaId(2)), highest: 6_000, settled, closing: true }
 }
 
 fn entry() -> Entry {
-    Entry { site: SITE, version: 3, offered: TOKENS, kept: Tokens::default(), wanted: TOKENS, owed: 0 }
+    Entry { site: SITE, version: 3, offered: TOKENS, kept: Tokens::default(), wanted: TOKENS, owed: 0, returning: 1 }
 }
 
 fn list() -> List {

@@ -40,7 +40,7 @@ impl Site {
             Some(Ended::Counted { tally, asked_before, led }) => {
                 fx.count("quota.count.done");
                 let settled = self.was_settled(id, tally.terms);
-                self.settle_losses(id, &tally, fx);
+                self.take_count(id, &tally, fx);
                 self.answer_readers(id, &tally.tokens, asked_before, settled);
                 self.on_more_tokens(id, fx);
                 if led {

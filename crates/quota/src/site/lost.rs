@@ -1,19 +1,19 @@
 //! Sites declared lost, at a site: what it takes from them no more, the counts that settle what they have, and the end of
-//! its own service should it be one of them ([`lost`](crate::lost)).
+//! its own service should it be one of them ([`lost`](crate::lost)). And the counts by which dropped quotas end: they are led and decided alike.
 
 use super::Site;
 use crate::catalog::{Change, QuotaId};
 use crate::count::Tally;
 use crate::info::SiteTokens;
-use crate::lost::{Counted, Loss, Terms};
+use crate::lost::{Counted, Loss, Settled, Terms};
 use crate::refusal::Refusal;
 use crate::request::Answer;
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Effects, SiteId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Bookings in one change of the catalog at the most.
-const BOOKINGS_MAX: usize = 256;
+/// Quotas of which one change of the catalog says what was counted at the most.
+const COUNTED_MAX: usize = 256;
 /// A count that could not settle is tried again after so many ticks, then twice as many each time,
 const AGAIN_TICKS: u32 = 10;
 /// but so many at the most while a site does not answer, for that may last,
@@ -21,7 +21,7 @@ const SILENT_TICKS_MAX: u32 = 160;
 /// and so many while one is in a redistribution, which is soon over.
 const BUSY_TICKS_MAX: u32 = 40;
 
-/// When a site counts what lost sites have of a quota.
+/// When a site counts a quota, for the catalog to decide what lost sites have of it, or that it ends.
 #[derive(Debug)]
 pub struct Settling {
     /// Ticks until it does.
@@ -87,7 +87,7 @@ impl Site {
         self.propose(client, Change::Lost { loss, of: number(self.cluster.sites.len()) }, fx);
     }
 
-    /// What follows once more sites are declared lost, or more is booked for them.
+    /// What follows once more sites are declared lost.
     pub(super) fn take_up_losses(&mut self, fx: &mut Effects<Site>) {
         if self.is_lost() {
             return self.retire(fx);
@@ -102,11 +102,18 @@ impl Site {
                 self.with_protocol(id, fx, |protocol, port, out| protocol.lose(&cluster, port, out));
             }
         }
+    }
+
+    /// The first site that is not lost has quotas counted of which it is not settled what lost sites have, and those that end.
+    pub(super) fn plan_counts(&mut self) {
+        let losses = self.cluster.losses();
         let is_heir = self.cluster.heir(losses) == self.cluster.me;
+        let may_end = if is_heir { self.catalog.definitions().may_end() } else { BTreeSet::new() };
         for (id, quota) in &mut self.quotas {
-            if quota.definition.settled.losses >= losses {
+            let is_unsettled = is_heir && quota.definition.settled.losses < losses;
+            if !is_unsettled && !may_end.contains(id) {
                 quota.settling = None;
-            } else if is_heir && quota.settling.is_none() {
+            } else if quota.settling.is_none() {
                 quota.settling = Some(Settling::new());
                 self.active.insert(*id);
             }
@@ -132,7 +139,8 @@ impl Site {
     pub(super) fn terms(&self, id: QuotaId) -> Terms {
         let Some(quota) = self.quotas.get(&id) else { return Terms::default() };
         let definition = &quota.definition;
-        Terms { limit: definition.spec.limit, losses: self.cluster.losses(), settled: definition.settled.losses }
+        let Settled { losses: settled, freed, returned, .. } = definition.settled;
+        Terms { limit: definition.spec.limit, losses: self.cluster.losses(), settled, closing: definition.closing, freed, returned }
     }
 
     /// True if it is known what lost sites have of quota `id`.
@@ -147,40 +155,41 @@ impl Site {
         self.is_settled(id) && (losses == 0 || terms.is_some_and(|terms| terms.settled == losses))
     }
 
-    /// Those that are not lost were counted, all knowing the quota alike: what is missing, the lost ones have.
-    pub(super) fn settle_losses(&mut self, id: QuotaId, tally: &Tally, fx: &mut Effects<Site>) {
+    /// Those that are not lost were counted, all knowing the quota alike: what is missing, the lost ones have; and what clients hold is known.
+    pub(super) fn take_count(&mut self, id: QuotaId, tally: &Tally, fx: &mut Effects<Site>) {
         let Some(terms) = tally.terms.filter(|terms| *terms == self.terms(id)) else { return };
-        let from = self.already_inherited(terms.settled);
-        let parts = self.catalog.definitions().made.parts(terms.limit, from, terms.losses);
+        let made = &self.catalog.definitions().made;
+        let parts = made.parts(terms.limit, made.inherited(terms.settled, terms.losses), terms.losses);
         let number = |tokens: u64| i64::try_from(tokens).expect("limits leave room for the sum of all tokens");
         let total = |site: &SiteTokens| number(site.left + site.held + site.offered) - number(site.owed);
         let beyond = number(terms.limit) - tally.tokens.iter().map(total).sum::<i64>() - number(parts);
         if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
-            fx.count("quota.lost.counted");
-            settling.counted = Some(Counted { beyond, held: tally.held(), in_doubt: tally.in_doubt });
+            fx.count(if terms.settled < terms.losses { "quota.lost.counted" } else { "quota.closing.counted" });
+            settling.counted = Some(Counted { beyond, held: tally.held_by_clients(), in_doubt: tally.in_doubt });
         }
     }
 
-    /// Of `settled` lost sites whose parts some heir has, those whose parts this one has.
-    fn already_inherited(&self, settled: u32) -> u32 {
-        if self.cluster.heir(settled) == self.cluster.me { settled } else { 0 }
-    }
-
-    /// Has booked in the catalog what was counted: of some quotas at a time that have it in common how much is settled.
-    pub(super) fn book_losses(&mut self, fx: &mut Effects<Site>) {
-        let mut from = None;
-        let mut counted = BTreeMap::new();
+    /// Has the catalog decide what follows from counts, of some quotas at a time.
+    pub(super) fn decide_counts(&mut self, fx: &mut Effects<Site>) {
+        let losses = self.cluster.losses();
+        let (mut booked, mut ended) = (BTreeMap::new(), BTreeMap::new());
         for id in &self.active {
             let Some(quota) = self.quotas.get(id) else { continue };
-            let Some(known) = quota.settling.as_ref().and_then(|settling| settling.counted) else { continue };
-            let inherited = self.already_inherited(quota.definition.settled.losses);
-            if *from.get_or_insert(inherited) == inherited && counted.len() < BOOKINGS_MAX {
-                counted.insert(*id, known);
+            let Some(counted) = quota.settling.as_ref().and_then(|settling| settling.counted) else { continue };
+            if quota.definition.settled.losses < losses {
+                booked.insert(*id, counted);
+            } else {
+                ended.insert(*id, counted.held);
+            }
+            if booked.len().max(ended.len()) == COUNTED_MAX {
+                break;
             }
         }
-        if let Some(from) = from {
-            let change = Change::Book { losses: self.cluster.losses(), from, counted };
-            self.with_catalog(fx, |catalog, out| catalog.propose_own(change, out));
+        if !booked.is_empty() {
+            self.with_catalog(fx, |catalog, out| catalog.propose_own(Change::Book { losses, counted: booked }, out));
+        }
+        if !ended.is_empty() {
+            self.with_catalog(fx, |catalog, out| catalog.propose_own(Change::End { losses, held: ended }, out));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::count::Count;
 use crate::demand::Demand;
 use crate::info::SiteTokens;
 use crate::list::{Entry, List};
-use crate::operation::Action;
+use crate::operation::{AMOUNT_MAX, Action};
 use crate::planted::Planted;
 use crate::site::lost::Settling;
 use crate::site::pace::Calling;
@@ -73,7 +73,7 @@ pub struct Quota {
     pub debt_in: u32,
     /// The wait after that one.
     pub debt_every: u32,
-    /// This site is to count what lost sites have, and when.
+    /// This site is to have it counted, and when.
     pub settling: Option<Settling>,
 }
 
@@ -206,7 +206,7 @@ impl Quota {
 
     /// True if this site wants tokens for no operation: to take them out of circulation, or back from clients that hold them no more.
     pub fn collects(&self) -> bool {
-        self.account.owed > 0 || self.account.returning > 0
+        !self.definition.closing && (self.account.owed > 0 || self.account.returning > 0)
     }
 
     /// Looks ahead if few tokens are left (Samya, 4.1.2, steps 4 and 5). True if more are going to be needed.
@@ -269,10 +269,9 @@ impl SiteAccountPort<'_> {
     fn wanted(&mut self, kept: Tokens, all: bool) -> Tokens {
         let moments = self.demand.moments(self.config.keep_for, self.moment.now);
         let expected = if all { 0 } else { self.demand.predicted(self.moment.now).unwrap_or(0).max(moments) };
-        let left = self.needs.left.max(expected).min(crate::operation::AMOUNT_MAX);
-        // What is to be taken back is not taken from what clients of this site may release here.
-        let held = self.needs.held.saturating_sub(kept.held).saturating_add(self.account.returning);
-        Tokens { left: left.saturating_sub(kept.left), held: held.min(crate::operation::AMOUNT_MAX) }
+        let left = self.needs.left.max(expected).min(AMOUNT_MAX);
+        let held = self.needs.held.min(AMOUNT_MAX);
+        Tokens { left: left.saturating_sub(kept.left), held: held.saturating_sub(kept.held) }
     }
 
     /// Asks for so many tokens at least, whatever waits.
@@ -280,10 +279,12 @@ impl SiteAccountPort<'_> {
         self.needs.left = self.needs.left.max(left);
     }
 
-    /// What this site would ask for as a leader.
+    /// What this site would ask for as a leader: what it wants, and held tokens that it is to take back.
     pub fn call(&mut self, all: bool) -> Call {
         let kept = Tokens { left: 0, held: self.account.tokens.held };
-        Call { wanted: self.wanted(kept, all), all }
+        let Tokens { left, held } = self.wanted(kept, all);
+        let held = held.saturating_add(self.account.returning).min(AMOUNT_MAX);
+        Call { wanted: Tokens { left, held }, all }
     }
 }
 

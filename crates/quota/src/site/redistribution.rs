@@ -130,6 +130,10 @@ impl Site {
         if (quota.needs_recount || settles || !quota.readers.is_empty()) && quota.count.is_idle() {
             return self.lead_count(id, fx);
         }
+        // Nobody needs its tokens, and it cannot be counted while they are moved.
+        if quota.definition.closing {
+            return;
+        }
         // No redistribution replaces the recount, and it is due soon; unless some site is at something for long.
         if quota.needs_recount && quota.counts_void < COUNTS_VOID_MAX {
             return;

@@ -1,7 +1,7 @@
 //! Tokens of lost sites that an operator frees: no more than are booked, whichever sites are asked, and each request once.
 
 use crate::support::client::has;
-use crate::support::messages::{is_decided, is_of_a_count};
+use crate::support::messages::{is_decided, is_of_a_count, is_of_a_redistribution};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_core::actor::MESSAGE_BYTES_MAX;
 use rhumb_core::{Body, Span, record};
@@ -259,7 +259,7 @@ fn the_catalog_fits_a_message_with_all_request_ids() {
     (0..quotas).for_each(|number| make(Change::Create { name: named(number), spec: Spec::new(300) }));
     make(Change::Lost { loss: Loss { site: R2, rank: 2 }, of: 3 });
     let counted = (1..=quotas as u64).map(|id| (QuotaId(id), Counted::default())).collect();
-    make(Change::Book { losses: 1, from: 0, counted });
+    make(Change::Book { losses: 1, counted });
     for number in 0..quotas {
         for request in 0..64 {
             let long = format!("{:-<REQUEST_ID_BYTES_MAX$}", format!("{number}/{request}"));
@@ -298,4 +298,37 @@ fn what_is_freed_is_of_the_quota_that_had_the_name_when_it_was_asked_for() {
     cluster.let_go();
     cluster.advance(PATIENCE);
     assert_eq!(cluster.tokens(R0, "vm").held, 10, "clients of r4 hold these; freed: {:?}", cluster.outcome(free));
+}
+
+/// Schedule. Of 50 tokens each of five sites has 10.
+///
+/// 1. r3 is lost: 10 are booked as held, at r0. A client of r1 releases its 10 at r0, so these 10 are held at r1 now.
+/// 2. An operator frees 10. The heir r0 is to take back the 10 of r1, and is lost before it can.
+/// 3. r1 is the heir. No client holds any token; the operator frees all that is booked.
+#[test]
+fn what_was_freed_and_not_found_before_its_heir_was_lost_is_freed() {
+    let mut cluster = Cluster::new(5, "The heir of a lost site is lost before it has found what was freed.");
+    cluster.create_vm(50, Majority);
+    cluster.kill(R3);
+    cluster.declare_lost(R4, R3);
+    cluster.acquire(R1, "vm", 10);
+    cluster.release(R0, "vm", 10);
+    assert_eq!([R0, R1].map(|site| cluster.tokens(site, "vm")), [has(20, 0), has(0, 10)]);
+    cluster.hold(is_of_a_redistribution);
+    let free = cluster.free(R1, "vm", 10);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(free).is_ok());
+    cluster.kill(R0);
+    cluster.lose(is_of_a_redistribution);
+    cluster.let_go();
+    cluster.declare_lost(R4, R0);
+    cluster.advance(PATIENCE);
+    let get = cluster.get(R1, "vm", Read::Exact);
+    cluster.advance(SECOND);
+    let booked = cluster.info(get).booked;
+    let free = cluster.free(R1, "vm", booked);
+    cluster.advance(PATIENCE);
+    assert!(cluster.outcome(free).is_ok(), "{:?}", cluster.outcome(free));
+    let held: u64 = cluster.all_tokens().iter().map(|has| has.held).sum();
+    assert_eq!(held, 0, "no client holds any, and all {booked} that are booked are freed");
 }

@@ -182,6 +182,16 @@ impl Ledger {
         Self::total(&self.quotas, &self.held, name)
     }
 
+    /// What clients hold of `name`, by way of it alone.
+    pub fn held_directly(&self, name: &Name) -> u64 {
+        self.held.get(name).copied().unwrap_or(0)
+    }
+
+    /// The same at the most.
+    pub fn held_directly_at_most(&self, name: &Name) -> u64 {
+        self.held_directly(name) + self.given_up.get(name).copied().unwrap_or(0)
+    }
+
     /// Something was answered wrongly; the first such thing is kept.
     pub fn find_wrong(&mut self, what: String) {
         self.wrong.get_or_insert(what);
