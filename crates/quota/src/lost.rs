@@ -27,7 +27,8 @@
 //! 5. **Freeing.** An operator who knows that clients hold less frees the rest, of that quota alone: what the lost site gave out below it, it
 //!    booked there. The catalog decides it, so that no more is freed than is booked, whichever sites are asked; and knows the last request ids,
 //!    so that who asks again, at whichever site, frees once. The heir takes the tokens back: those that are held at other sites come to it by
-//!    redistributions. If it is lost, the next booking begins with what was not freed, and nothing of it is.
+//!    redistributions. If it is lost, nobody knows which of them it had found: the next booking begins with all that was booked, as far as others
+//!    hold as many, and nothing of it is freed.
 //!
 //! # Why it is safe
 //!
@@ -60,8 +61,12 @@
 //!
 //! *What may be freed.* All that may count as held too much. That is what is booked; and what members of a list of `any` hold by its outcome, and
 //! would not by the other, which S may know: then their clients may have released at S. They keep that in mind ([`in_doubt`](crate::account::Account))
-//! until it is booked. When the heir is lost it is unknown where the tokens are that it had taken over and that were not freed: as many as the
-//! others hold may be among these.
+//! until it is booked. When the heir is lost it is unknown where the tokens are that it had taken over, and which of those it had found that it
+//! was to take back: as many as the others hold may be among these.
+//!
+//! *Quotas that end.* A dropped quota is counted like a lost site's tokens, by the same heir, and what clients held of it is taken back above it
+//! ([`catalog`](crate::catalog)). What is booked there, and not freed, may be held by no client of it, so that clients of the quota above would hold
+//! more than counts. So as many stay held above, and may be freed there: they are booked there as well.
 //!
 //! *What S does after the declaration* it does with tokens that are booked as held, so that clients never hold more than
 //! was issued, however long it is cut off.

@@ -150,7 +150,7 @@ fn drop_below(world: &mut World<Site>, ledger: &Ledger, held: &mut BTreeMap<&Nam
         }
         let surplus = counted.saturating_sub(most);
         free(world, ledger, name, surplus, deadline)?;
-        held.insert(name, counted - surplus);
+        *held.get_mut(name).expect("it was counted") = counted - surplus;
     }
     wait_until(world, PAID_WITHIN, |world| nothing_offered(world, ledger).and_then(|()| debts_paid(world, ledger)))
 }
