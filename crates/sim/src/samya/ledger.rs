@@ -24,6 +24,8 @@ pub struct Ledger {
     watches: BTreeMap<u32, Watch>,
     /// A refusal says what was true after the question, not just before.
     pub asks_anew: bool,
+    /// A quota below which another one comes and goes: tokens that clients hold of that are in no books.
+    pub churned: Option<Name>,
     /// Operations done.
     pub done: u64,
     /// Operations refused.
@@ -48,9 +50,9 @@ struct Quota {
 }
 
 impl Ledger {
-    /// Empty books.
-    pub fn new(asks_anew: bool) -> Ledger {
-        Ledger { asks_anew, ..Ledger::default() }
+    /// Empty books; `churned`: [`Ledger::churned`].
+    pub fn new(asks_anew: bool, churned: Option<Name>) -> Ledger {
+        Ledger { asks_anew, churned, ..Ledger::default() }
     }
 
     /// A quota was made.
@@ -67,6 +69,11 @@ impl Ledger {
     /// The quota right above.
     pub fn parent(&self, name: &Name) -> Option<&Name> {
         self.quotas[name].parent.as_ref()
+    }
+
+    /// True if clients may hold tokens of `name` that are in no books.
+    pub fn is_churned(&self, name: &Name) -> bool {
+        self.churned.as_ref() == Some(name)
     }
 
     /// The lowest limit that was ever asked for.

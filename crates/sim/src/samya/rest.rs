@@ -11,6 +11,7 @@
 //! If sites were lost, all that is said of sites is said of the others. They hold at least what the clients hold; an operator frees the
 //! rest, and then it is as many, also of quotas that get back what clients held of those below.
 
+use super::client::Churner;
 use super::conservation::accounts;
 use super::ledger::Ledger;
 use crate::{SimError, World};
@@ -44,6 +45,7 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
         return Err(wrong(format!("{} clients are not done long after the healing", world.clients_left())));
     }
     idle(world, ledger).map_err(wrong)?;
+    drop_churned(world, ledger, deadline)?;
     wait_until(world, REDISTRIBUTED_WITHIN, |world| nothing_offered(world, ledger))?;
     let mut held = BTreeMap::new();
     for name in ledger.names() {
@@ -119,6 +121,15 @@ fn free(world: &mut World<Site>, ledger: &Ledger, name: &Name, surplus: u64, dea
         at: world.now(),
         what: format!("{surplus} tokens of {name} that no client holds were not freed at {site}: {refusal}"),
     })
+}
+
+/// Drops the quota that came and went, if it is there, so that what clients hold is in the books.
+fn drop_churned(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result<(), SimError> {
+    if ledger.churned.is_none() {
+        return Ok(());
+    }
+    ask(world, members(world, ledger)[0], Request::Drop { name: Churner::name() }, deadline)?;
+    wait_until(world, PAID_WITHIN, |world| idle(world, ledger).and_then(|()| debts_paid(world, ledger)))
 }
 
 /// Drops the quotas below others: what clients held of them they hold above them no more, at whichever sites that is `held`.
