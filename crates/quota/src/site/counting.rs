@@ -84,10 +84,9 @@ impl Site {
         }
     }
 
-    /// No more of quota `id` can be taken back than all sites together held when they stood still. What is to be taken back since then is no part
-    /// of that; and where a site had not heard of all that is, clients may hold what it will take back.
+    /// Of what was to be taken back of quota `id` when all stood still, no more can be than they held. What has come to it since is no part of that.
     fn bound_returning(&mut self, id: QuotaId, tally: &Tally) {
-        let Some(quota) = self.quotas.get_mut(&id).filter(|_| tally.terms.is_some()) else { return };
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
         let excess = tally.returning.saturating_sub(tally.held());
         if excess > 0 {
             quota.account.returning = quota.account.returning.saturating_sub(excess);

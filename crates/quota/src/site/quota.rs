@@ -298,10 +298,10 @@ impl AccountPort for SiteAccountPort<'_> {
             OfferPolicy::Spare if !call.all => self.demand.moments(self.config.keep_for, self.moment.now).min(here.left),
             OfferPolicy::All | OfferPolicy::Spare => 0,
         };
-        // Somebody who releases elsewhere is welcome to what is held here, unless releases wait here, too.
+        // Somebody who releases elsewhere is welcome to what is held here, unless releases wait here, too, or held tokens are missing here.
         let lend = match call.all {
             true if call.wanted.held > 0 => here.held,
-            false if self.needs.held > 0 => 0,
+            false if self.needs.held > 0 || self.account.returning > 0 => 0,
             _ => here.held.min(call.wanted.held),
         };
         let offered = Tokens { left: here.left - keep, held: lend };

@@ -398,3 +398,23 @@ fn a_release_is_served_before_what_is_taken_back() {
     assert!(cluster.outcome(release).is_ok(), "{:?}; {:?}", cluster.outcome(release), cluster.tokens(R1, "org"));
     assert_eq!(held_at(&cluster, "org", &[R0, R1]), 0, "clients hold none of these");
 }
+
+/// Schedule. r0 is to take back 4 of org, which r1 holds. A client acquires 4 at r0 and releases them at r1: these were the last that r1 held.
+#[test]
+fn what_no_other_site_holds_is_taken_back_where_it_is_missing() {
+    let mut cluster = org_and_team(3, "What a site is to take back has come to it by clients that acquired there and released elsewhere.");
+    hold_team_at_r0_and_org_at_r1(&mut cluster);
+    cluster.hold(is_of_a_redistribution);
+    cluster.drop_quota(R2, "team");
+    // r0 asks for them in vain, and rests.
+    while cluster.tokens(R0, "org").offered > 0 {
+        cluster.lose(is_of_a_redistribution);
+        cluster.advance(Span::from_millis(100));
+    }
+    cluster.acquire(R0, "org", 4);
+    cluster.release(R1, "org", 4);
+    assert_eq!((held(&cluster, "org"), returning(&cluster, R0, "org")), ([4, 0, 0], 4));
+    cluster.let_go();
+    cluster.advance(PATIENCE);
+    assert_eq!((held(&cluster, "org"), returning(&cluster, R0, "org")), ([0; 3], 0));
+}
