@@ -26,7 +26,8 @@
 //! are, and wherever they ask, a quota is served at least REST / (REST + 1) of the time. Readers that come meanwhile share the next count, and those
 //! of all sites share it. Of two counts that meet, that of the first site goes on.
 //!
-//! A site that is [lost](crate::lost) is not counted. If all others know the quota alike, what is missing is what the lost sites have.
+//! A site that is [lost](crate::lost) is not counted. If all others know the quota alike, what is missing is what the lost sites have; and if nobody
+//! uses it any more, as many are held as clients held when it was [dropped](crate::catalog::Definitions).
 //!
 //! Invariant: what a count says was true at one moment between its beginning and its end.
 

@@ -1,8 +1,8 @@
 //! Counts: when a site leads one, and what follows from it for readers and for those who wait.
 
 use super::Site;
-use super::lost::Settling;
 use super::quota::Reader;
+use super::settling::Settling;
 use crate::catalog::QuotaId;
 use crate::count::{Count, Ended, Here, Out, Tally, Word};
 use crate::info::{Read, SiteTokens};

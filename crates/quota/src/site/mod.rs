@@ -24,6 +24,7 @@ mod reads;
 mod recovery;
 mod redistribution;
 mod requests;
+mod settling;
 mod shortage;
 mod waiting;
 
