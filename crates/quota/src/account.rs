@@ -40,8 +40,9 @@ pub struct Account {
     pub settled: u32,
     /// Tokens of lost sites that an operator has freed, as far as they were taken up here.
     pub freed: u64,
-    /// Tokens that no client holds any more and that count as held still, here or at another site: they are to be taken back here. None as long
-    /// as some are held here.
+    /// Tokens that ended quotas below have given back, as far as they were taken up here.
+    pub returned: u64,
+    /// Tokens that no client holds any more and that count as held still: they are to be taken back here, once they come here.
     pub returning: u64,
     /// Tokens held here that clients may have released at a lost site: it may know another outcome of a redistribution. Until that is booked.
     pub in_doubt: u64,
@@ -60,7 +61,6 @@ impl Account {
         if enough {
             self.tokens.left -= amount;
             self.tokens.held += amount;
-            self.pay();
         }
         enough
     }
@@ -97,24 +97,24 @@ impl Account {
         self.pay();
     }
 
-    /// Takes up what an operator has freed, `freed` in all.
-    pub fn free(&mut self, freed: u64) {
-        self.take_back(freed.saturating_sub(self.freed));
-        self.freed = freed;
+    /// Takes back what operators have freed, and ended quotas below have given back: so many in all.
+    pub fn take_up(&mut self, freed: u64, returned: u64) {
+        self.take_back(freed.saturating_sub(self.freed) + returned.saturating_sub(self.returned));
+        (self.freed, self.returned) = (freed, returned);
     }
 
-    /// No client holds `amount` of the tokens that count as held: takes back what is held here, and what is not as soon as it comes here.
+    /// No client holds `amount` of the tokens that count as held: takes back what is held here; the rest is to come from other sites.
     pub fn take_back(&mut self, amount: u64) {
         self.returning += amount;
-        self.pay();
+        self.find(amount);
     }
 
-    /// Clients hold `amount` of the tokens that were taken back: those not yet found first, and others as if acquired.
-    pub fn hold_again(&mut self, amount: u64) {
-        let not_found = amount.min(self.returning);
-        self.returning -= not_found;
-        self.tokens.held += amount - not_found;
-        self.owed += amount - not_found;
+    /// Takes back what no client holds of `brought` held tokens. Those that clients of this site have acquired since they can release here.
+    pub fn find(&mut self, brought: u64) {
+        let found = self.returning.min(brought).min(self.tokens.held);
+        self.returning -= found;
+        self.tokens.held -= found;
+        self.tokens.left += found;
         self.pay();
     }
 
@@ -128,7 +128,7 @@ impl Account {
 
     fn entry(&self, site: SiteId, wanted: Tokens) -> Entry {
         let offered = self.offered;
-        Entry { site, version: self.version, offered, kept: self.tokens, wanted, owed: self.owed }
+        Entry { site, version: self.version, offered, kept: self.tokens, wanted, owed: self.owed, returning: self.returning }
     }
 
     /// Takes the offer back: the redistribution is dead, or was decided without this site.
@@ -150,12 +150,8 @@ impl Account {
         self.last_grant = self.tokens.left;
     }
 
-    /// Takes back what is held, as far as no client holds it, and out of circulation what is left, as far as something is owed.
+    /// Takes out of circulation what is left, as far as something is owed.
     fn pay(&mut self) {
-        let returned = self.returning.min(self.tokens.held);
-        self.returning -= returned;
-        self.tokens.held -= returned;
-        self.tokens.left += returned;
         let paid = self.owed.min(self.tokens.left);
         self.owed -= paid;
         self.tokens.left -= paid;
@@ -225,9 +221,12 @@ mod tests {
         account.inherit(&Booking { held: 12, owed: 3, issued: 8 }, 1);
         assert_eq!((account.tokens, account.owed), (Tokens { left: 7, held: 12 }, 0), "10 left pay 3 owed");
         assert_eq!((account.issued, account.settled), (18, 1));
-        account.free(5);
-        account.free(5);
+        account.take_up(5, 0);
+        account.take_up(5, 0);
         assert_eq!((account.tokens, account.freed), (Tokens { left: 12, held: 7 }, 5));
+        account.take_up(5, 2);
+        account.take_up(6, 2);
+        assert_eq!(account.tokens, Tokens { left: 15, held: 4 });
     }
 
     #[test]
@@ -236,21 +235,12 @@ mod tests {
         assert!(account.acquire(3));
         account.take_back(5);
         assert_eq!((account.tokens, account.returning), (Tokens::left(10), 2));
+        assert!(account.acquire(1) && account.release(1) && account.acquire(1));
+        assert_eq!((account.tokens, account.returning), (Tokens { left: 9, held: 1 }, 2), "a client holds it");
         let entry = account.offer(SITE, Tokens::left(4), Tokens { left: 0, held: 2 });
         account.apply(&entry, Share { granted: Tokens { left: 1, held: 3 }, paid: 0 });
-        assert_eq!((account.tokens, account.returning), (Tokens { left: 9, held: 1 }, 0));
-    }
-
-    #[test]
-    fn what_was_taken_back_is_held_again_as_if_acquired() {
-        let mut account = account(10);
-        assert!(account.acquire(3));
-        account.take_back(5);
-        account.hold_again(3);
-        assert_eq!((account.tokens, account.returning), (Tokens { left: 9, held: 1 }, 0), "2 of them were not found yet");
-        assert!(account.acquire(9));
-        account.hold_again(2);
-        assert_eq!((account.tokens, account.owed), (Tokens { left: 0, held: 12 }, 2));
+        account.find(3);
+        assert_eq!((account.tokens, account.returning), (Tokens { left: 8, held: 2 }, 0));
     }
 
     #[test]

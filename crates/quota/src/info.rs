@@ -51,7 +51,7 @@ pub struct Info {
     pub sites: Vec<SiteTokens>,
     /// The sites that did not.
     pub missing: Vec<SiteId>,
-    /// Tokens booked as held by clients of lost sites, those freed or released since included.
+    /// Tokens booked as held by clients of lost sites, of this quota or of one below it that has ended, those freed or released since included.
     pub booked: u64,
 }
 

@@ -25,6 +25,8 @@ pub struct Entry {
     pub wanted: Tokens,
     /// Tokens it has to take out of circulation since the limit was lowered.
     pub owed: u64,
+    /// Tokens that count as held, here or elsewhere, and that no client holds: it is to take them back.
+    pub returning: u64,
 }
 
 /// A list: decided once, the same for all.
@@ -64,6 +66,12 @@ impl List {
         Some(self.shares()[index])
     }
 
+    /// Held tokens of other sites that it brings to `site`, if that is a member.
+    pub fn held_brought(&self, site: SiteId) -> Option<u64> {
+        let offered = self.entry(site)?.offered.held;
+        Some(self.share(site)?.granted.held.saturating_sub(offered))
+    }
+
     /// What each member gets, in the order of the entries.
     pub fn shares(&self) -> Vec<Share> {
         let mut spare: u64 = self.entries.iter().map(|entry| entry.offered.left).sum();
@@ -94,11 +102,17 @@ impl List {
         self.entries.iter().map(|entry| kind(&entry.wanted)).collect()
     }
 
-    /// Held tokens go where somebody wants to release them, as many as are wanted; the others stay where they were.
+    /// Held tokens go where somebody wants to release them, as many as are wanted, and then where they are to be taken back, as far as they go. The
+    /// others stay where they were.
     fn held(&self) -> Vec<u64> {
         let mut spare: u64 = self.entries.iter().map(|entry| entry.offered.held).sum();
         let mut held = Reallocation::MostSatisfied.module().accept(spare, &self.wanted(|wanted| wanted.held));
         spare -= held.iter().sum::<u64>();
+        for (held, entry) in held.iter_mut().zip(&self.entries) {
+            let found = entry.returning.min(spare);
+            *held += found;
+            spare -= found;
+        }
         for (held, entry) in held.iter_mut().zip(&self.entries) {
             let back = entry.offered.held.min(spare);
             *held += back;
@@ -116,6 +130,9 @@ impl fmt::Display for Entry {
         }
         if self.owed > 0 {
             write!(f, " owes {}", self.owed)?;
+        }
+        if self.returning > 0 {
+            write!(f, " takes {} back", self.returning)?;
         }
         Ok(())
     }
@@ -137,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn entry(site: u16, offered: Tokens, wanted: Tokens, owed: u64) -> Entry {
-        Entry { site: SiteId::new(site, 0), version: 0, offered, kept: Tokens::NONE, wanted, owed }
+        Entry { site: SiteId::new(site, 0), version: 0, offered, kept: Tokens::NONE, wanted, owed, returning: 0 }
     }
 
     fn list(entries: Vec<Entry>) -> List {
@@ -164,14 +181,28 @@ mod tests {
         assert_eq!(granted, [3, 0, 7]);
     }
 
+    #[test]
+    fn held_tokens_are_taken_back_as_far_as_nobody_wants_to_release_them() {
+        let held = |held| Tokens { left: 0, held };
+        let taken_back = |returning| {
+            let first = Entry { returning, ..entry(0, held(1), Tokens::NONE, 0) };
+            let list = list(vec![first, entry(1, held(5), Tokens::NONE, 0), entry(2, Tokens::NONE, held(2), 0)]);
+            list.shares().iter().map(|share| share.granted.held).collect::<Vec<_>>()
+        };
+        assert_eq!(taken_back(3), [4, 0, 2]);
+        assert_eq!(taken_back(9), [4, 0, 2]);
+        assert_eq!(taken_back(1), [2, 2, 2]);
+    }
+
     proptest! {
         #[test]
         fn shares_add_up_to_what_was_offered(
-            numbers in prop::collection::vec((0..1000_u64, 0..1000_u64, 0..1500_u64, 0..1500_u64, 0..300_u64), 1..7),
+            numbers in prop::collection::vec((0..1000_u64, 0..1000_u64, 0..1500_u64, 0..1500_u64, 0..300_u64, 0..500_u64), 1..7),
             reallocation in prop::sample::select(Reallocation::NAMES),
         ) {
-            let entries = numbers.iter().enumerate().map(|(site, (left, held, want_left, want_held, owed))| {
-                entry(site as u16, Tokens { left: *left, held: *held }, Tokens { left: *want_left, held: *want_held }, *owed)
+            let entries = numbers.iter().enumerate().map(|(site, (left, held, want_left, want_held, owed, returning))| Entry {
+                returning: *returning,
+                ..entry(site as u16, Tokens { left: *left, held: *held }, Tokens { left: *want_left, held: *want_held }, *owed)
             });
             let list = List { reallocation: reallocation.parse().expect("its name"), gathered: None, entries: entries.collect() };
             let shares = list.shares();

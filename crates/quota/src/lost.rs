@@ -27,7 +27,8 @@
 //! 5. **Freeing.** An operator who knows that clients hold less frees the rest, of that quota alone: what the lost site gave out below it, it
 //!    booked there. The catalog decides it, so that no more is freed than is booked, whichever sites are asked; and knows the last request ids,
 //!    so that who asks again, at whichever site, frees once. The heir takes the tokens back: those that are held at other sites come to it by
-//!    redistributions. If it is lost, the next booking begins with what was not freed, and nothing of it is.
+//!    redistributions. If it is lost, nobody knows which of them it had found: the next booking begins with all that was booked, as far as others
+//!    hold as many, and nothing of it is freed.
 //!
 //! # Why it is safe
 //!
@@ -60,8 +61,12 @@
 //!
 //! *What may be freed.* All that may count as held too much. That is what is booked; and what members of a list of `any` hold by its outcome, and
 //! would not by the other, which S may know: then their clients may have released at S. They keep that in mind ([`in_doubt`](crate::account::Account))
-//! until it is booked. When the heir is lost it is unknown where the tokens are that it had taken over and that were not freed: as many as the
-//! others hold may be among these.
+//! until it is booked. When the heir is lost it is unknown where the tokens are that it had taken over, and which of those it had found that it
+//! was to take back: as many as the others hold may be among these.
+//!
+//! *Quotas that end.* A dropped quota is counted like a lost site's tokens, by the same heir, and what clients held of it is taken back above it
+//! ([`catalog`](crate::catalog)). What is booked there, and not freed, may be held by no client of it, so that clients of the quota above would hold
+//! more than counts. So as many stay held above, and may be freed there: they are booked there as well.
 //!
 //! *What S does after the declaration* it does with tokens that are booked as held, so that clients never hold more than
 //! was issued, however long it is cut off.
@@ -71,13 +76,8 @@
 //! To free tokens that a client of the lost site still holds lets clients exceed the limit by as many. Nothing else can.
 //! Counts need all sites that are not lost: while one of them is down, nothing is booked, and releases may be refused.
 
-use crate::operation::RequestKey;
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-
-/// Requests to free tokens of a quota that are known at the most.
-pub const REQUESTS_MAX: usize = 64;
 
 /// A site that was declared lost.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -99,17 +99,8 @@ pub struct Settled {
     pub booked: u64,
     /// Of these, those that operators have freed.
     pub freed: u64,
-    /// The last requests to free some, so that none is done twice.
-    pub requests: VecDeque<Freed>,
-}
-
-/// A request to free tokens that was done.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Freed {
-    /// Its id.
-    pub id: RequestKey,
-    /// How many tokens.
-    pub amount: u64,
+    /// Tokens that ended quotas below this one have given back since there was this heir, which takes them back.
+    pub returned: u64,
 }
 
 /// What sites that are not lost have counted of a quota.
@@ -117,7 +108,7 @@ pub struct Freed {
 pub struct Counted {
     /// What the lost ones have beyond their parts of the limit.
     pub beyond: i64,
-    /// Tokens that count as held at the others,
+    /// Tokens that clients hold by the accounts of the others,
     pub held: u64,
     /// and those of them that clients may have released at a lost site.
     pub in_doubt: u64,
@@ -143,6 +134,12 @@ pub struct Terms {
     pub losses: u32,
     /// For how many of them that is settled.
     pub settled: u32,
+    /// No client can use it any more.
+    pub closing: bool,
+    /// What operators have freed,
+    pub freed: u64,
+    /// and ended quotas below have given back.
+    pub returned: u64,
 }
 
 impl Settled {
@@ -152,8 +149,8 @@ impl Settled {
     }
 
     /// Books what lost sites have beyond their parts, of this limit, as far as they may have heard of it, and of the highest; once for a number
-    /// of losses. `from`: the heir has the parts of so many already.
-    pub fn book(&mut self, losses: u32, from: u32, counted: Counted, parts: u64, parts_max: u64) {
+    /// of losses.
+    pub fn book(&mut self, losses: u32, counted: Counted, parts: u64, parts_max: u64) {
         if self.losses >= losses {
             return;
         }
@@ -161,34 +158,26 @@ impl Settled {
         // A site never owes more than it may have given out.
         let held = u64::try_from(i128::from(counted.beyond) + i128::from(parts_max)).unwrap_or(0);
         let owed = u64::try_from(i128::from(held) - total).unwrap_or(0);
-        if from == 0 {
-            // What the heir before had taken over is booked again, but for what has moved to other sites.
-            self.booked = (self.booked - self.freed).min(counted.held);
-            self.freed = 0;
-        }
         self.booked += held + counted.in_doubt;
         self.losses = losses;
         self.booking = Some(Booking { held, owed, issued: parts });
     }
 
-    /// True if this request was done.
-    pub fn knows(&self, request: &Freed) -> bool {
-        self.requests.contains(request)
+    /// The heir is lost as well, and another is to take over what so many lost sites had. What the first had taken over, and was to take back, is
+    /// booked again as far as it was there. As much as it had not found, or has given to others, these may have among those that they `held`.
+    pub fn change_heir(&mut self, losses: u32, held: u64) {
+        if self.losses < losses {
+            self.booked = (self.booked + self.returned).min(held);
+            (self.freed, self.returned) = (0, 0);
+        }
     }
 
-    /// Frees so many, unless this request to do so is known.
-    pub fn free(&mut self, amount: u64, id: Option<&RequestKey>) {
-        if let Some(id) = id {
-            let request = Freed { id: id.clone(), amount };
-            if self.knows(&request) {
-                return;
-            }
-            if self.requests.len() == REQUESTS_MAX {
-                self.requests.pop_front();
-            }
-            self.requests.push_back(request);
-        }
-        self.freed += amount;
+    /// A quota `below` has ended, of which clients `held` so many tokens: of this one no more. Those that are booked there, and not freed, may be
+    /// none that clients held. They stay held here, and may be freed here.
+    pub fn take_over(&mut self, below: &Settled, held: u64) {
+        let unknown = (below.booked - below.freed).min(held);
+        self.returned += held - unknown;
+        self.booked += unknown;
     }
 }
 
@@ -203,7 +192,7 @@ mod tests {
     #[test]
     fn what_lost_sites_may_have_given_out_is_held_and_what_is_not_theirs_is_owed() {
         let mut settled = Settled::default();
-        settled.book(1, 0, beyond(-4), 20, 50);
+        settled.book(1, beyond(-4), 20, 50);
         let booking = Booking { held: 46, owed: 30, issued: 20 };
         assert_eq!((settled.losses, settled.booking, settled.booked), (1, Some(booking), 46), "16 are theirs");
     }
@@ -211,52 +200,57 @@ mod tests {
     #[test]
     fn a_number_of_losses_is_booked_once() {
         let mut settled = Settled::default();
-        settled.book(2, 0, beyond(3), 10, 10);
+        settled.book(2, beyond(3), 10, 10);
         let first = settled.clone();
-        settled.book(2, 0, beyond(9), 10, 10);
-        settled.book(1, 0, beyond(9), 10, 10);
+        settled.book(2, beyond(9), 10, 10);
+        settled.book(1, beyond(9), 10, 10);
         assert_eq!(settled, first);
-        settled.free(6, None);
-        settled.book(3, 2, beyond(0), 5, 5);
+        settled.freed = 6;
+        settled.book(3, beyond(0), 5, 5);
         assert_eq!((settled.booked, settled.freed, settled.booking.map(|booking| booking.held)), (18, 6, Some(5)));
     }
 
     #[test]
-    fn a_new_heir_takes_over_all_of_it_and_what_was_freed_before_is_no_part_of_that() {
+    fn a_new_heir_takes_over_all_that_others_may_hold() {
         let mut settled = Settled::default();
-        settled.book(1, 0, beyond(0), 10, 10);
-        settled.free(4, None);
-        let mut moved = settled.clone();
-        settled.book(2, 0, beyond(0), 20, 20);
-        assert_eq!((settled.booked, settled.freed, settled.booking.map(|booking| booking.held)), (20, 0, Some(20)));
-        moved.book(2, 0, Counted { held: 7, ..beyond(0) }, 20, 20);
-        assert_eq!((moved.booked, moved.freed), (26, 0), "of the 7 that others hold, 6 may be those that were not freed");
+        settled.book(1, beyond(0), 10, 10);
+        (settled.freed, settled.returned) = (4, 3);
+        let booked_for_another = |held| {
+            let mut settled = settled.clone();
+            settled.change_heir(2, held);
+            settled.book(2, beyond(0), 20, 20);
+            settled.change_heir(2, 0);
+            (settled.booked, settled.freed, settled.returned)
+        };
+        assert_eq!(booked_for_another(0), (20, 0, 0), "what the first heir had is booked again");
+        assert_eq!(booked_for_another(7), (27, 0, 0), "it may not have found any of what was freed");
+        assert_eq!(booked_for_another(50), (33, 0, 0), "or of what was given back");
+    }
+
+    #[test]
+    fn what_is_booked_below_stays_held_above_and_may_be_freed() {
+        let mut below = Settled::default();
+        below.book(1, beyond(0), 10, 10);
+        below.freed = 4;
+        let given_back = |held| {
+            let mut above = Settled::default();
+            above.take_over(&below, held);
+            (above.returned, above.booked)
+        };
+        assert_eq!([0, 5, 6, 9].map(given_back), [(0, 0), (0, 5), (0, 6), (3, 6)]);
     }
 
     #[test]
     fn what_clients_may_have_released_at_a_lost_site_may_be_freed() {
         let mut settled = Settled::default();
-        settled.book(1, 0, Counted { held: 9, in_doubt: 3, ..beyond(0) }, 10, 10);
+        settled.book(1, Counted { held: 9, in_doubt: 3, ..beyond(0) }, 10, 10);
         assert_eq!((settled.booked, settled.booking.map(|booking| booking.held)), (13, Some(10)));
-    }
-
-    #[test]
-    fn a_request_to_free_is_done_once_and_forgotten_after_many_others() {
-        let id = |number: usize| RequestKey::new(number.to_string()).expect("an id");
-        let mut settled = Settled::default();
-        settled.free(3, Some(&id(0)));
-        settled.free(3, Some(&id(0)));
-        settled.free(3, None);
-        assert_eq!(settled.freed, 6);
-        (1..=REQUESTS_MAX).for_each(|number| settled.free(1, Some(&id(number))));
-        assert_eq!(settled.requests.len(), REQUESTS_MAX);
-        assert!(!settled.knows(&Freed { id: id(0), amount: 3 }));
     }
 
     #[test]
     fn a_quota_made_later_owes_nothing_to_a_lost_site() {
         let mut settled = Settled::from_the_start(1);
-        settled.book(1, 0, beyond(0), 10, 10);
+        settled.book(1, beyond(0), 10, 10);
         assert_eq!(settled, Settled::from_the_start(1));
     }
 }

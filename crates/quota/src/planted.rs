@@ -26,7 +26,7 @@ pub enum Planted {
     LostListDead,
     /// What an operator has freed is taken back again whenever the quota changes.
     FreedAgain,
-    /// Of a quota that is dropped each site gives back no more than is held there of those above.
+    /// Of what a dropped quota gives back to those above it, what is held at other sites is left there.
     HeldLeftAbove,
 }
 

@@ -212,7 +212,7 @@ fn with_thousands_below() -> Alone {
     const CHILDREN: u64 = 5_000;
     let mut alone = Alone::new(3, Config::default());
     let define = |id: u64, name: Name, limit, parent| {
-        (QuotaId(id), Definition { name, spec: Spec::new(limit), parent, highest: limit, settled: Settled::default() })
+        (QuotaId(id), Definition { name, spec: Spec::new(limit), parent, highest: limit, settled: Settled::default(), closing: false })
     };
     let children = (1..=CHILDREN).map(|n| define(n, name(&format!("vm{n}")), 30, Some(QuotaId(0))));
     let quotas = [define(0, name("vm"), 30_000, None)].into_iter().chain(children).collect();

@@ -6,10 +6,11 @@ use rhumb_core::record::encode;
 use rhumb_core::{Acceptor, Ballot, Batch, SiteId};
 use rhumb_quota::account::Account;
 use rhumb_quota::avantan::{self, Call, Recent, any, majority};
-use rhumb_quota::catalog::{self, Change, Command, Definition, Definitions, Made, QuotaId};
+use rhumb_quota::catalog::{self, Change, Command, Definition, Definitions, Freed, Frees, Made, QuotaId};
+use rhumb_quota::count::{Tally, Word};
 use rhumb_quota::info::SiteTokens;
 use rhumb_quota::list::{Entry, List};
-use rhumb_quota::lost::{Booking, Counted, Freed, Loss, Settled, Terms};
+use rhumb_quota::lost::{Booking, Counted, Loss, Settled, Terms};
 use rhumb_quota::message::{Note, Promise};
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::{Action, Done, Operation, RequestKey};
@@ -24,8 +25,9 @@ const SITE: SiteId = SiteId::new(1, 0);
 const BALLOT: Ballot = Ballot { number: 300, leader: SITE };
 const INSTANCE: any::Instance = any::Instance { leader: SITE, number: 4 };
 const TOKENS: Tokens = Tokens { left: 300, held: 7 };
-const TERMS: Terms = Terms { limit: 5_000, losses: 1, settled: 1 };
+const TERMS: Terms = Terms { limit: 5_000, losses: 1, settled: 1, closing: false, freed: 2, returned: 3 };
 const SITE_TOKENS: SiteTokens = SiteTokens { site: SITE, left: 300, held: 7, offered: 0, owed: 1, freed: 2 };
+const WORD: Word = Word { tokens: SITE_TOKENS, in_doubt: 2, returning: 3, terms: TERMS };
 
 /// Every message that promises nothing.
 pub fn notes() -> Vec<Note> {
@@ -44,7 +46,7 @@ pub fn notes() -> Vec<Note> {
     ]);
     let any = every(vec![any::Note::Busy { instance: INSTANCE }]);
     let count = every(vec![
-        count::Note::Standing { number, standing: number, tokens: SITE_TOKENS, in_doubt: 2, terms: TERMS },
+        count::Note::Standing { number, standing: number, word: WORD },
         count::Note::Go { number },
         count::Note::Void { number },
     ]);
@@ -86,7 +88,7 @@ pub fn promises() -> Vec<Promise> {
     let count = every(vec![
         count::Promise::Stand { number },
         count::Promise::Stood { number, standing: number },
-        count::Promise::Counted { number, tokens: vec![SITE_TOKENS], in_doubt: 2, terms: Some(TERMS) },
+        count::Promise::Counted { number, tally: Tally::of(&[WORD]) },
     ]);
     let avantan = every(majority.into_iter().map(avantan::Promise::Majority).chain(any.into_iter().map(avantan::Promise::Any)).collect());
     let mut promises: Vec<Promise> = every(catalog).into_iter().map(Promise::Catalog).collect();
@@ -134,9 +136,10 @@ fn changes() -> Vec<Change> {
         Change::Create { name: name(), spec },
         Change::SetLimit { name: name(), limit: 300 },
         Change::Drop { name: name() },
-        Change::Free { name: name(), amount: 7, id: Some(RequestKey::new("id").expect("an id")) },
+        Change::Free { quota: QUOTA, name: name(), amount: 7, id: Some(RequestKey::new("id").expect("an id")) },
         Change::Lost { loss: Loss { site: SITE, rank: 1 }, of: 3 },
-        Change::Book { losses: 1, from: 0, counted: [(QUOTA, Counted { beyond: -7, held: 300, in_doubt: 2 })].into() },
+        Change::Book { losses: 1, counted: [(QUOTA, Counted { beyond: -7, held: 300, in_doubt: 2 })].into() },
+        Change::End { losses: 1, held: [(QUOTA, 300)].into() },
     ])
 }
 
@@ -145,17 +148,19 @@ fn command(change: Change) -> Command {
 }
 
 fn made() -> Made {
-    Made { created: 3, last: [(SITE, (4, Err(Refusal::Exists(name()))))].into(), lost: vec![Loss { site: SITE, rank: 1 }], of: 3 }
+    let mut frees = Frees::default();
+    frees.remember(Freed { id: RequestKey::new("id").expect("an id"), quota: QUOTA, amount: 2 });
+    let last = [(SITE, (4, Err(Refusal::Exists(name()))))].into();
+    Made { created: 3, last, lost: vec![Loss { site: SITE, rank: 1 }], of: 3, frees }
 }
 
 fn definition() -> Definition {
-    let requests = [Freed { id: RequestKey::new("id").expect("an id"), amount: 2 }].into();
-    let settled = Settled { losses: 1, booking: Some(Booking { held: 7, owed: 1, issued: 300 }), booked: 7, freed: 2, requests };
-    Definition { name: name(), spec: Spec::new(5_000), parent: Some(QuotaId(2)), highest: 6_000, settled }
+    let settled = Settled { losses: 1, booking: Some(Booking { held: 7, owed: 1, issued: 300 }), booked: 7, freed: 2, returned: 3 };
+    Definition { name: name(), spec: Spec::new(5_000), parent: Some(QuotaId(2)), highest: 6_000, settled, closing: true }
 }
 
 fn entry() -> Entry {
-    Entry { site: SITE, version: 3, offered: TOKENS, kept: Tokens::default(), wanted: TOKENS, owed: 0 }
+    Entry { site: SITE, version: 3, offered: TOKENS, kept: Tokens::default(), wanted: TOKENS, owed: 0, returning: 1 }
 }
 
 fn list() -> List {

@@ -144,10 +144,10 @@ impl Patience {
     }
 }
 
-/// True if what the entries offer is as much as they and their debts want.
+/// True if what the entries offer is as much as they want, their debts, and what they are to take back.
 fn is_satisfied<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> bool {
     let offered: Tokens = entries.clone().map(|entry| entry.offered).sum();
-    let wanted: Tokens = entries.map(|entry| entry.wanted + Tokens::left(entry.owed)).sum();
+    let wanted: Tokens = entries.map(|entry| entry.wanted + Tokens { left: entry.owed, held: entry.returning }).sum();
     offered.covers(wanted)
 }
 

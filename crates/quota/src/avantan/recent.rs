@@ -70,6 +70,7 @@ mod tests {
             kept: Tokens::NONE,
             wanted: Tokens::NONE,
             owed: 0,
+            returning: 0,
         };
         List { reallocation: Reallocation::MaximumUsage, gathered: None, entries: sites.iter().map(entry).collect() }
     }

@@ -1,6 +1,20 @@
 //! The quotas that there are: what a log of changes amounts to, the same at every site that has applied as much of it.
+//!
+//! ```text
+//!   client ──Drop──▶ closing: its name is free, and no operation touches it any more
+//!                       │ none is left below it, and what lost sites have is booked
+//!            heir: a count among all that are not lost: so many tokens clients hold of it
+//!                       │
+//!                    ◀──End(so many)── decided once: it is gone, and those above it get back as many
+//! ```
+//!
+//! What clients hold of a quota they hold of those above it as well. So when one is dropped, as many are held too much above it, wherever
+//! they are held there: tokens have no names. How many that is no site knows by itself, as held tokens move between sites, and no sum of what
+//! sites say at different moments says it either. A count does. Nobody acquires or releases while a quota is closing, so what was counted stays
+//! true. A quota with none above it is gone at once.
 
-use crate::lost::{Counted, Freed, Loss, Settled};
+use super::{Freed, Frees};
+use crate::lost::{Counted, Loss, Settled};
 use crate::name::Name;
 use crate::operation::RequestKey;
 use crate::reallocate::divide;
@@ -9,7 +23,7 @@ use crate::spec::{DEPTH_MAX, QUOTAS_MAX, Spec, check_limit};
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Names a quota for ever; its name may be given to another after it was dropped.
@@ -33,6 +47,8 @@ pub enum Change {
     },
     /// Clients of lost sites hold so many tokens less than is booked for them.
     Free {
+        /// The quota that had this name when it was asked for.
+        quota: QuotaId,
         name: Name,
         amount: u64,
         id: Option<RequestKey>,
@@ -45,8 +61,12 @@ pub enum Change {
     /// What lost sites have in quotas ([`lost`](crate::lost)).
     Book {
         losses: u32,
-        from: u32,
         counted: BTreeMap<QuotaId, Counted>,
+    },
+    /// Closing quotas end, of which clients hold so many tokens. Counted when so many sites were lost.
+    End {
+        losses: u32,
+        held: BTreeMap<QuotaId, u64>,
     },
 }
 
@@ -74,6 +94,8 @@ pub struct Definition {
     pub highest: u64,
     /// How far the parts of lost sites are settled.
     pub settled: Settled,
+    /// It was dropped, and ends once it is counted how many of its tokens clients hold.
+    pub closing: bool,
 }
 
 impl Definition {
@@ -107,9 +129,22 @@ pub struct Made {
     pub lost: Vec<Loss>,
     /// The number of sites, once one is lost.
     pub of: u32,
+    /// The last requests to free tokens.
+    pub frees: Frees,
 }
 
 impl Made {
+    /// Of the first `settled` lost sites, those whose parts the heir of the first `losses` has already: all, if it is the same.
+    pub fn inherited(&self, settled: u32, losses: u32) -> u32 {
+        if self.heir(settled) == self.heir(losses) { settled } else { 0 }
+    }
+
+    /// The place among all sites of the heir of the first `losses` lost ones, as [`Cluster::heir`](crate::cluster::Cluster::heir) has it.
+    fn heir(&self, losses: u32) -> u32 {
+        let lost = &self.lost[..losses as usize];
+        (0..).find(|rank| lost.iter().all(|loss| loss.rank != *rank)).expect("a majority of sites is never lost")
+    }
+
     /// The parts in `limit` of the lost sites of those numbers.
     pub fn parts(&self, limit: u64, from: u32, to: u32) -> u64 {
         let lost = &self.lost[from as usize..to as usize];
@@ -121,7 +156,8 @@ impl Made {
 impl Definitions {
     /// Those quotas, after all that was made.
     pub fn new(quotas: BTreeMap<QuotaId, Definition>, made: Made) -> Definitions {
-        let names = quotas.iter().map(|(id, definition)| (definition.name.clone(), *id)).collect();
+        let named = quotas.iter().filter(|(_, definition)| !definition.closing);
+        let names = named.map(|(id, definition)| (definition.name.clone(), *id)).collect();
         Definitions { quotas, made, names }
     }
 
@@ -148,7 +184,7 @@ impl Definitions {
         self.names.get(name).copied().ok_or_else(|| Refusal::Unknown(name.clone()))
     }
 
-    /// The quota of that id, if it has not been dropped.
+    /// The quota of that id, if it has not ended.
     pub fn get(&self, id: QuotaId) -> Option<&Definition> {
         self.quotas.get(&id)
     }
@@ -158,9 +194,19 @@ impl Definitions {
         std::iter::successors(Some(id), |id| self.quotas.get(id)?.parent)
     }
 
-    /// The quotas right below `id`.
+    /// The quotas right below `id` that have not been dropped.
     pub fn children(&self, id: QuotaId) -> impl Iterator<Item = QuotaId> + '_ {
-        self.quotas.iter().filter(move |(_, definition)| definition.parent == Some(id)).map(|(id, _)| *id)
+        let is_child = move |definition: &Definition| definition.parent == Some(id) && !definition.closing;
+        self.quotas.iter().filter(move |(_, definition)| is_child(definition)).map(|(id, _)| *id)
+    }
+
+    /// The closing quotas that may end: none is left below them, and it is booked what lost sites have of them and of those above, so that it is
+    /// known what may be freed there.
+    pub fn may_end(&self) -> BTreeSet<QuotaId> {
+        let above: BTreeSet<QuotaId> = self.quotas.values().filter_map(|definition| definition.parent).collect();
+        let is_settled = |id: QuotaId| self.quotas[&id].settled.losses as usize == self.made.lost.len();
+        let closing = self.quotas.iter().filter(|(_, definition)| definition.closing).map(|(id, _)| *id);
+        closing.filter(|id| !above.contains(id) && self.chain(*id).all(is_settled)).collect()
     }
 
     /// Why `change` cannot be made, if it cannot.
@@ -189,10 +235,12 @@ impl Definitions {
                 Some(_) => Err(Refusal::HasChildren(name.clone())),
                 None => Ok(()),
             },
-            Change::Free { name, amount, id } => self.check_free(name, *amount, id.as_ref()),
+            Change::Free { quota, name, amount, id } => self.check_free(*quota, name, *amount, id.as_ref()),
             Change::Lost { loss, of } => self.check_loss(loss, *of),
-            Change::Book { losses, .. } if *losses as usize == self.made.lost.len() => Ok(()),
-            Change::Book { .. } => Err(Refusal::Invalid("another site was declared lost since this was counted".into())),
+            Change::Book { losses, .. } | Change::End { losses, .. } if *losses as usize == self.made.lost.len() => Ok(()),
+            Change::Book { .. } | Change::End { .. } => {
+                Err(Refusal::Invalid("another site was declared lost since this was counted".into()))
+            }
         }
     }
 
@@ -207,7 +255,8 @@ impl Definitions {
                 self.names.insert(name.clone(), id);
                 // A site that is lost by now never has a part in it.
                 let settled = Settled::from_the_start(self.made.lost.len());
-                let definition = Definition { name: name.clone(), spec: spec.clone(), parent, highest: spec.limit, settled };
+                let definition =
+                    Definition { name: name.clone(), spec: spec.clone(), parent, highest: spec.limit, settled, closing: false };
                 self.quotas.insert(id, definition);
             }
             Change::SetLimit { name, limit } => {
@@ -222,12 +271,16 @@ impl Definitions {
             Change::Drop { name } => {
                 let id = self.id(name)?;
                 self.names.remove(name);
-                self.quotas.remove(&id);
+                self.close(id);
             }
-            Change::Free { name, amount, id } => {
-                let id_of = self.id(name)?;
-                let definition = self.quotas.get_mut(&id_of).expect("a name leads to a quota");
-                definition.settled.free(*amount, id.as_ref());
+            Change::Free { quota, amount, id, .. } => {
+                if let Some(request) = request_to_free(*quota, *amount, id.as_ref()) {
+                    if self.made.frees.knows(&request)? {
+                        return Ok(());
+                    }
+                    self.made.frees.remember(request);
+                }
+                self.quotas.get_mut(quota).expect("it has its name still").settled.freed += amount;
             }
             Change::Lost { loss, of } => {
                 if !self.is_lost(loss.site) {
@@ -237,18 +290,47 @@ impl Definitions {
                     self.quotas.values_mut().for_each(|definition| definition.highest = definition.highest.max(definition.spec.limit));
                 }
             }
-            Change::Book { losses, from, counted } => {
+            Change::Book { losses, counted } => {
                 for (id, counted) in counted {
                     if let Some(definition) = self.quotas.get_mut(id) {
-                        let parts = |limit| self.made.parts(limit, *from, *losses);
+                        let from = self.made.inherited(definition.settled.losses, *losses);
+                        let is_new_heir = self.made.heir(definition.settled.losses) != self.made.heir(*losses);
+                        let parts = |limit| self.made.parts(limit, from, *losses);
                         // What the limit was raised by since the loss is issued to the heir.
                         let (limit, highest) = (definition.spec.limit.min(definition.highest), definition.highest);
-                        definition.settled.book(*losses, *from, *counted, parts(limit), parts(highest));
+                        if is_new_heir {
+                            definition.settled.change_heir(*losses, counted.held);
+                        }
+                        definition.settled.book(*losses, *counted, parts(limit), parts(highest));
                     }
                 }
             }
+            Change::End { held, .. } => {
+                let may_end = self.may_end();
+                held.iter().filter(|(id, _)| may_end.contains(id)).for_each(|(id, held)| self.end(*id, *held));
+            }
         }
         Ok(())
+    }
+
+    /// Quota `id` was dropped. With none above it, nobody has to know how many tokens clients hold of it and of those that were dropped below it.
+    fn close(&mut self, id: QuotaId) {
+        let definition = self.quotas.get_mut(&id).expect("a name leads to a quota");
+        definition.closing = true;
+        if definition.parent.is_none() {
+            let is_in = |other: &QuotaId| self.chain(*other).any(|link| link == id);
+            let gone: Vec<QuotaId> = self.quotas.keys().copied().filter(is_in).collect();
+            gone.iter().for_each(|gone| drop(self.quotas.remove(gone)));
+        }
+    }
+
+    /// A closing quota is gone, and gives back to those above it what clients `held` of it.
+    fn end(&mut self, id: QuotaId, held: u64) {
+        let above: Vec<QuotaId> = self.chain(id).skip(1).collect();
+        let ended = self.quotas.remove(&id).expect("it may end");
+        for link in above {
+            self.quotas.get_mut(&link).expect("it ends after those below it").settled.take_over(&ended.settled, held);
+        }
     }
 
     /// The sites declared lost, in the order of the declarations.
@@ -262,14 +344,17 @@ impl Definitions {
     }
 
     /// No more can be freed than is booked for lost sites; and while another booking is to come, it is not known what of that it takes over.
-    fn check_free(&self, name: &Name, amount: u64, id: Option<&RequestKey>) -> Result<(), Refusal> {
-        let settled = &self.quotas[&self.id(name)?].settled;
-        if id.is_some_and(|id| settled.knows(&Freed { id: id.clone(), amount })) {
+    /// The name may be another quota's by now, of which nothing was asked.
+    fn check_free(&self, quota: QuotaId, name: &Name, amount: u64, id: Option<&RequestKey>) -> Result<(), Refusal> {
+        if self.id(name)? != quota {
+            return Err(Refusal::Unknown(name.clone()));
+        }
+        if let Some(request) = request_to_free(quota, amount, id)
+            && self.made.frees.knows(&request)?
+        {
             return Ok(());
         }
-        if let Some(id) = id.filter(|id| settled.requests.iter().any(|request| request.id == **id)) {
-            return Err(Refusal::IdReused(format!("{id:?}")));
-        }
+        let settled = &self.quotas[&quota].settled;
         if (settled.losses as usize) < self.made.lost.len() {
             return Err(Refusal::Unavailable("it is not booked yet what lost sites have; that takes all other sites".into()));
         }
@@ -290,6 +375,11 @@ impl Definitions {
     }
 }
 
+/// The request to free so many tokens, if it has an id.
+fn request_to_free(quota: QuotaId, amount: u64, id: Option<&RequestKey>) -> Option<Freed> {
+    id.map(|id| Freed { id: id.clone(), quota, amount })
+}
+
 impl fmt::Display for QuotaId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "q{}", self.0)
@@ -304,9 +394,13 @@ impl fmt::Display for Change {
             Change::Drop { name } => write!(f, "drop {name}"),
             Change::Free { name, amount, .. } => write!(f, "free {amount} of {name}"),
             Change::Lost { loss, .. } => write!(f, "lost {}", loss.site),
-            Change::Book { losses, from, counted } => {
-                write!(f, "book losses {from}..{losses}:")?;
+            Change::Book { losses, counted } => {
+                write!(f, "book {losses} losses:")?;
                 counted.iter().try_for_each(|(id, counted)| write!(f, " {id}{:+}", counted.beyond))
+            }
+            Change::End { held, .. } => {
+                f.write_str("end")?;
+                held.iter().try_for_each(|(id, held)| write!(f, " {id} of which {held} are held"))
             }
         }
     }
@@ -357,6 +451,63 @@ mod tests {
         assert!(matches!(definitions.apply(&create("deep", Some(&above))), Err(Refusal::Invalid(_))));
     }
 
+    fn dropped(definitions: &mut Definitions, text: &str) {
+        definitions.apply(&Change::Drop { name: name(text) }).expect("dropped");
+    }
+
+    fn end(definitions: &mut Definitions, id: QuotaId, held: u64) {
+        definitions
+            .apply(&Change::End { losses: definitions.made.lost.len() as u32, held: [(id, held)].into() })
+            .expect("no site was lost");
+    }
+
+    #[test]
+    fn a_quota_below_others_ends_once_it_is_counted_and_gives_back_to_all_above() {
+        let mut definitions = Definitions::default();
+        let [org, team] = [("org", None), ("team", Some("org"))].map(|(text, parent)| made(&mut definitions, text, parent));
+        let group = made(&mut definitions, "group", Some("team"));
+        ["group", "team"].iter().for_each(|text| dropped(&mut definitions, text));
+        assert_eq!(definitions.may_end(), [group].into(), "team ends after it");
+        end(&mut definitions, team, 3);
+        assert_eq!(definitions.get(org).map(|org| org.settled.returned), Some(0), "it may not end yet");
+        let again = made(&mut definitions, "team", Some("org"));
+        end(&mut definitions, group, 4);
+        end(&mut definitions, group, 4);
+        assert_eq!([team, org].map(|id| definitions.get(id).map(|above| above.settled.returned)), [Some(4), Some(4)], "once");
+        end(&mut definitions, team, 6);
+        end(&mut definitions, again, 6);
+        assert_eq!(definitions.get(org).map(|org| org.settled.returned), Some(10));
+        assert!(definitions.get(team).is_none() && definitions.get(again).is_some(), "the other one was not dropped");
+    }
+
+    #[test]
+    fn a_quota_with_none_above_it_is_gone_at_once_with_those_dropped_below_it() {
+        let mut definitions = Definitions::default();
+        made(&mut definitions, "org", None);
+        made(&mut definitions, "team", Some("org"));
+        let other = made(&mut definitions, "other", None);
+        ["team", "org"].iter().for_each(|text| dropped(&mut definitions, text));
+        assert_eq!(definitions.quotas.keys().copied().collect::<Vec<_>>(), [other]);
+    }
+
+    #[test]
+    fn what_was_counted_before_a_loss_or_is_not_booked_yet_ends_nothing() {
+        let mut definitions = Definitions::default();
+        let [org, team] = [("org", None), ("team", Some("org"))].map(|(text, parent)| made(&mut definitions, text, parent));
+        dropped(&mut definitions, "team");
+        definitions.apply(&Change::Lost { loss: Loss { site: SiteId::new(2, 0), rank: 2 }, of: 3 }).expect("lost");
+        let early = Change::End { losses: 0, held: [(team, 3)].into() };
+        assert!(matches!(definitions.apply(&early), Err(Refusal::Invalid(_))));
+        for id in [team, org] {
+            end(&mut definitions, team, 3);
+            assert!(definitions.get(team).is_some(), "{id} is not settled");
+            definitions.apply(&Change::Book { losses: 1, counted: [(id, Counted::default())].into() }).expect("booked");
+        }
+        end(&mut definitions, team, 5);
+        let settled = definitions.get(org).map(|org| (org.settled.returned, org.settled.booked));
+        assert_eq!(settled, Some((2, 6)), "of 5, the 3 that are booked for the lost site may be clients' of org");
+    }
+
     #[test]
     fn it_is_booked_what_a_lost_site_may_have_heard_of() {
         let booked = |before: &[u64], after: &[u64]| {
@@ -366,7 +517,7 @@ mod tests {
             let loss = Loss { site: SiteId::new(2, 0), rank: 2 };
             let changes = before.iter().map(limit).chain([Change::Lost { loss, of: 3 }]).chain(after.iter().map(limit));
             changes.for_each(|change| definitions.apply(&change).expect("made"));
-            definitions.apply(&Change::Book { losses: 1, from: 0, counted: [(id, Counted::default())].into() }).expect("booked");
+            definitions.apply(&Change::Book { losses: 1, counted: [(id, Counted::default())].into() }).expect("booked");
             let Booking { held, owed, issued } = definitions.get(id).and_then(|vm| vm.settled.booking.clone()).expect("booked");
             [held, owed, issued]
         };

@@ -12,9 +12,11 @@
 
 mod asker;
 mod definitions;
+mod frees;
 
 pub use asker::Asker;
 pub use definitions::{Change, Command, Definition, Definitions, Made, QuotaId};
+pub use frees::{FREES_MAX, Freed, Frees};
 
 use crate::cluster::Cluster;
 use crate::refusal::Refusal;

@@ -1,7 +1,6 @@
 //! What sites say to each other in a count.
 
-use crate::info::SiteTokens;
-use crate::lost::Terms;
+use super::{Tally, Word};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -9,10 +8,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Note {
-    /// The sender stands still, by the name of `standing`, with these tokens, as it knows the quota; `in_doubt`: [`Account::in_doubt`].
-    ///
-    /// [`Account::in_doubt`]: crate::account::Account
-    Standing { number: u64, standing: u64, tokens: SiteTokens, in_doubt: u64, terms: Terms },
+    /// The sender stands still, by the name of `standing`.
+    Standing { number: u64, standing: u64, word: Word },
     /// All stood still at one moment: go on.
     Go { number: u64 },
     /// The count has come to nothing.
@@ -27,14 +24,16 @@ pub enum Promise {
     Stand { number: u64 },
     /// The sender has stood still from its `Standing` of that name until now.
     Stood { number: u64, standing: u64 },
-    /// So many there were, of which so many are in doubt; and all knew the quota so, if they did.
-    Counted { number: u64, tokens: Vec<SiteTokens>, in_doubt: u64, terms: Option<Terms> },
+    /// All stood still, and had this.
+    Counted { number: u64, tally: Tally },
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Note::Standing { number, tokens, .. } => write!(f, "Standing #{number} {} left, {} held", tokens.left, tokens.held),
+            Note::Standing { number, word: Word { tokens, .. }, .. } => {
+                write!(f, "Standing #{number} {} left, {} held", tokens.left, tokens.held)
+            }
             Note::Go { number } => write!(f, "Go #{number}"),
             Note::Void { number } => write!(f, "Void #{number}"),
         }
@@ -46,9 +45,9 @@ impl fmt::Display for Promise {
         match self {
             Promise::Stand { number } => write!(f, "Stand #{number}"),
             Promise::Stood { number, .. } => write!(f, "Stood #{number}"),
-            Promise::Counted { number, tokens, .. } => {
-                let (left, held) = tokens.iter().fold((0, 0), |(left, held), site| (left + site.left, held + site.held));
-                write!(f, "Counted #{number} {left} left, {held} held")
+            Promise::Counted { number, tally } => {
+                let left: u64 = tally.tokens.iter().map(|site| site.left).sum();
+                write!(f, "Counted #{number} {left} left, {} held", tally.held())
             }
         }
     }

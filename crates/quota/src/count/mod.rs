@@ -26,17 +26,20 @@
 //! are, and wherever they ask, a quota is served at least REST / (REST + 1) of the time. Readers that come meanwhile share the next count, and those
 //! of all sites share it. Of two counts that meet, that of the first site goes on.
 //!
-//! A site that is [lost](crate::lost) is not counted. If all others know the quota alike, what is missing is what the lost sites have.
+//! A site that is [lost](crate::lost) is not counted. If all others know the quota alike, what is missing is what the lost sites have; and if nobody
+//! uses it any more, as many are held as clients held when it was [dropped](crate::catalog::Definitions).
 //!
 //! Invariant: what a count says was true at one moment between its beginning and its end.
 
 mod message;
+mod tally;
+mod word;
 
 pub use message::{Note, Promise};
+pub use tally::Tally;
+pub use word::Word;
 
 use crate::cluster::Cluster;
-use crate::info::SiteTokens;
-use crate::lost::Terms;
 use crate::planted::Planted;
 use rhumb_core::{Rules, SiteId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,12 +56,8 @@ const STAGGER_TICKS: u32 = 3;
 pub struct Here {
     /// Names what it begins now, a count or a time of standing still: above all names that it, in any incarnation, has given before.
     pub name: u64,
-    /// What it has.
-    pub tokens: SiteTokens,
-    /// Of these, those held that clients may have released at a lost site.
-    pub in_doubt: u64,
-    /// As it knows the quota.
-    pub terms: Terms,
+    /// What it has, as it knows the quota.
+    pub word: Word,
     /// It is in no redistribution.
     pub idle: bool,
     /// Readers that asked before it stands still asked at a lower number.
@@ -68,14 +67,10 @@ pub struct Here {
 /// How a count ended for this site.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// All stood still, with these tokens.
+    /// All stood still.
     Counted {
         /// What they had.
-        tokens: Vec<SiteTokens>,
-        /// Of these, those held that clients may have released at a lost site.
-        in_doubt: u64,
-        /// The terms on which all knew the quota, if they were the same: then any site's count can settle the tokens of lost sites.
-        terms: Option<Terms>,
+        tally: Tally,
         /// [`Here::asked_before`] when this site stood still.
         asked_before: u64,
         /// This site led.
@@ -119,19 +114,17 @@ struct Leading {
     number: u64,
     asked_before: u64,
     /// What each site said first.
-    said: BTreeMap<SiteId, Word>,
+    said: BTreeMap<SiteId, Said>,
     /// Those that have stood still until they were told to go on.
     stood: BTreeSet<SiteId>,
     ticks: u32,
 }
 
-/// What a site said when it stood still.
+/// What a site said, and the name of its standing still.
 #[derive(Clone, Copy, Debug)]
-struct Word {
+struct Said {
     standing: u64,
-    tokens: SiteTokens,
-    in_doubt: u64,
-    terms: Terms,
+    word: Word,
 }
 
 /// One quota's part in counts at one site. Forgotten in a crash.
@@ -181,10 +174,10 @@ impl Count {
             return;
         }
         let me = self.cluster.me;
-        let Here { name: number, tokens, in_doubt, terms, asked_before, .. } = here;
+        let Here { name: number, word, asked_before, .. } = here;
         self.standing = Some(Standing { leader: me, number, name: number, asked_before, ticks: 0 });
         out.stands = true;
-        let said = BTreeMap::from([(me, Word { standing: number, tokens, in_doubt, terms })]);
+        let said = BTreeMap::from([(me, Said { standing: number, word })]);
         self.leading = Some(Leading { number, asked_before, said, stood: BTreeSet::new(), ticks: 0 });
         out.promises.extend(self.cluster.others().map(|site| (site, Promise::Stand { number })));
         self.consider(out);
@@ -193,13 +186,13 @@ impl Count {
     /// Takes a note.
     pub fn on_note(&mut self, from: SiteId, note: Note, out: &mut Out) {
         match note {
-            Note::Standing { number, standing, tokens, in_doubt, terms } => {
+            Note::Standing { number, standing, word } => {
                 if let Some(leading) = self.leading.as_mut().filter(|leading| leading.number == number) {
-                    let word = Word { standing, tokens, in_doubt, terms };
+                    let said = Said { standing, word };
                     if self.rules.breaks(Planted::CountMixed) {
-                        leading.said.insert(from, word);
+                        leading.said.insert(from, said);
                     }
-                    leading.said.entry(from).or_insert(word);
+                    leading.said.entry(from).or_insert(said);
                     self.consider(out);
                 }
             }
@@ -228,16 +221,16 @@ impl Count {
             Promise::Stand { number } => self.on_stand(from, number, here, out),
             Promise::Stood { number, standing } => {
                 let mixes = self.rules.breaks(Planted::CountMixed);
-                let is_of = |word: &Word| word.standing == standing || mixes;
+                let is_of = |said: &Said| said.standing == standing || mixes;
                 let leading = self.leading.as_mut().filter(|leading| leading.number == number);
                 if let Some(leading) = leading.filter(|leading| leading.said.get(&from).is_some_and(is_of)) {
                     leading.stood.insert(from);
                     self.consider(out);
                 }
             }
-            Promise::Counted { number, tokens, in_doubt, terms } => {
+            Promise::Counted { number, tally } => {
                 if let Some((_, _, asked_before)) = self.stood.take_if(|(leader, of, _)| (*leader, *of) == (from, number)) {
-                    out.ended = Some(Ended::Counted { tokens, in_doubt, terms, asked_before, led: false });
+                    out.ended = Some(Ended::Counted { tally, asked_before, led: false });
                 }
             }
         }
@@ -269,8 +262,8 @@ impl Count {
         let ticks = before.map_or(0, |before| before.ticks);
         self.standing = Some(Standing { leader: from, number, name: here.name, asked_before: here.asked_before, ticks });
         out.stands = true;
-        let Here { name: standing, tokens, in_doubt, terms, .. } = here;
-        out.notes.push((from, Note::Standing { number, standing, tokens, in_doubt, terms }));
+        let Here { name: standing, word, .. } = here;
+        out.notes.push((from, Note::Standing { number, standing, word }));
     }
 
     /// The next phase, once all have said what this one needs.
@@ -283,14 +276,11 @@ impl Count {
         let confirmed = stood.len() == size;
         let confirmed = confirmed || (self.rules.breaks(Planted::CountUnconfirmed) && !self.is_standing());
         if confirmed {
-            let mut all = said.values().map(|word| word.terms);
-            let terms = all.next().filter(|first| all.all(|terms| terms == *first));
-            let tokens: Vec<SiteTokens> = said.values().map(|word| word.tokens).collect();
-            let in_doubt = said.values().map(|word| word.in_doubt).sum();
+            let tally = Tally::of(&said.values().map(|said| said.word).collect::<Vec<_>>());
             self.leading = None;
-            let counted = Promise::Counted { number, tokens: tokens.clone(), in_doubt, terms };
+            let counted = Promise::Counted { number, tally: tally.clone() };
             out.promises.extend(self.cluster.others().map(|site| (site, counted.clone())));
-            out.ended = Some(Ended::Counted { tokens, in_doubt, terms, asked_before, led: true });
+            out.ended = Some(Ended::Counted { tally, asked_before, led: true });
         } else if self.stands_for(self.cluster.me, number) {
             self.go_on(out);
             out.notes.extend(self.cluster.others().map(|site| (site, Note::Go { number })));

@@ -1,10 +1,10 @@
 //! Counts: when a site leads one, and what follows from it for readers and for those who wait.
 
 use super::Site;
-use super::lost::Settling;
 use super::quota::Reader;
+use super::settling::Settling;
 use crate::catalog::QuotaId;
-use crate::count::{Count, Ended, Here, Out};
+use crate::count::{Count, Ended, Here, Out, Tally, Word};
 use crate::info::{Read, SiteTokens};
 use crate::message::{Note, Promise};
 use crate::refusal::Refusal;
@@ -22,9 +22,7 @@ impl Site {
         self.last_read = (self.last_read + 1).max(self.now.as_micros());
         let here = Here {
             name: self.last_read,
-            tokens: quota.tokens(me),
-            in_doubt: quota.account.in_doubt,
-            terms,
+            word: Word { tokens: quota.tokens(me), in_doubt: quota.account.in_doubt, returning: quota.account.returning, terms },
             idle: quota.protocol.is_idle(),
             asked_before: quota.offers + 1,
         };
@@ -39,25 +37,24 @@ impl Site {
         }
         self.outcome.promises.extend(out.promises.into_iter().map(|(to, promise)| (to, Promise::Count(id, promise))));
         match out.ended {
-            Some(Ended::Counted { tokens, in_doubt, terms, asked_before, led }) => {
+            Some(Ended::Counted { tally, asked_before, led }) => {
                 fx.count("quota.count.done");
-                let settled = self.was_settled(id, terms);
-                if let Some(terms) = terms {
-                    self.settle_losses(id, &tokens, in_doubt, terms, fx);
-                }
-                self.answer_readers(id, &tokens, asked_before, settled);
+                let settled = self.was_settled(id, tally.terms);
+                self.take_count(id, &tally, fx);
+                self.answer_readers(id, &tally.tokens, asked_before, settled);
                 self.on_more_tokens(id, fx);
                 if led {
                     self.end_recount(id);
                     if settled {
-                        self.bound_returning(id, &tokens);
+                        self.bound_returning(id, &tally);
                     }
-                    self.judge_count(id, &tokens, asked_before, settled, fx);
+                    self.judge_count(id, &tally.tokens, asked_before, settled, fx);
                 }
             }
             Some(Ended::Void) => {
                 fx.count("quota.count.void");
                 self.settling(id, Settling::void);
+                self.quotas.get_mut(&id).expect("it was counted").counts_void += 1;
                 self.on_more_tokens(id, fx);
             }
             Some(Ended::Unanswered) => {
@@ -83,16 +80,16 @@ impl Site {
     /// What a count could say of quota `id` has been said.
     fn end_recount(&mut self, id: QuotaId) {
         if let Some(quota) = self.quotas.get_mut(&id) {
-            quota.needs_recount = false;
+            (quota.needs_recount, quota.counts_void) = (false, 0);
         }
     }
 
-    /// No more of quota `id` can be taken back than all sites together hold.
-    fn bound_returning(&mut self, id: QuotaId, tokens: &[SiteTokens]) {
+    /// Of what was to be taken back of quota `id` when all stood still, no more can be than they held. What has come to it since is no part of that.
+    fn bound_returning(&mut self, id: QuotaId, tally: &Tally) {
         let Some(quota) = self.quotas.get_mut(&id) else { return };
-        let held = tokens.iter().map(|site| site.held).sum();
-        if quota.account.returning > held {
-            quota.account.returning = held;
+        let excess = tally.returning.saturating_sub(tally.held());
+        if excess > 0 {
+            quota.account.returning = quota.account.returning.saturating_sub(excess);
             self.outcome.accounts.insert(id);
         }
     }

@@ -59,20 +59,24 @@ impl Site {
         self.cluster = self.cluster.without(self.catalog.definitions().lost());
         let defined: BTreeMap<QuotaId, Definition> = self.catalog.definitions().quotas.clone();
         let gone: Vec<QuotaId> = self.quotas.keys().filter(|id| !defined.contains_key(id)).copied().collect();
+        // Those below others first: what waits for one of them waits for those above it as well.
+        gone.into_iter().rev().for_each(|id| self.drop_quota(id));
         let mut changed = BTreeSet::new();
-        for id in gone.into_iter().rev() {
-            changed.extend(self.drop_quota(id, fx));
-        }
         work::add(defined.len());
         for (id, definition) in defined {
             if self.quotas.get(&id).is_some_and(|quota| quota.definition != definition) {
                 self.interrupt_count(id, fx);
+            }
+            if definition.closing && self.quotas.get(&id).is_some_and(|quota| !quota.definition.closing) {
+                self.close(id);
             }
             match self.quotas.get_mut(&id) {
                 Some(quota) if quota.definition == definition => continue,
                 Some(quota) => {
                     if definition.settled.losses > quota.definition.settled.losses {
                         quota.account.in_doubt = 0;
+                        // What was counted is booked.
+                        quota.settling = None;
                     }
                     quota.definition = definition.clone();
                 }
@@ -97,6 +101,7 @@ impl Site {
         }
         self.relate();
         self.take_up_losses(fx);
+        self.plan_counts();
         if self.is_lost() {
             return;
         }
@@ -124,55 +129,37 @@ impl Site {
         }
     }
 
-    /// What clients hold of a quota that ends, they hold of those above it no more: as many as are held of it here are taken back above it,
-    /// wherever those are held. Tokens that are on offer are left out: another site may have been given them. Where tokens of lost sites are
-    /// booked nobody knows how many clients hold, so they stay held above until they are released or freed there.
-    fn give_back(&mut self, quota: &Quota, fx: &mut Effects<Site>) -> Vec<QuotaId> {
-        if quota.definition.settled.booked > 0 || quota.definition.settled.losses < self.cluster.losses() {
-            return Vec::new();
-        }
-        let Account { tokens, returning, .. } = quota.account;
-        let above: Vec<QuotaId> = quota.chain.iter().skip(1).copied().collect();
-        for link in &above {
-            self.interrupt_count(*link, fx);
-            let Some(above) = self.quotas.get_mut(link) else { continue };
-            above.account.take_back(super::planted::held_below(self.rules, tokens.held, &above.account));
-            // Of what other sites hold of the quota, clients hold so many fewer.
-            above.account.hold_again(returning);
-            if above.account.returning > 0 {
-                above.collect_at_once(&self.config);
-            }
-            self.outcome.accounts.insert(*link);
-        }
-        above
-    }
-
-    /// Ends a quota here. Tokens of the quotas above it have changed hands, which it returns.
-    fn drop_quota(&mut self, id: QuotaId, fx: &mut Effects<Site>) -> Vec<QuotaId> {
+    /// Clients have to do with quota `id` no more: who waits for it is refused.
+    fn close(&mut self, id: QuotaId) {
         let quota = self.quotas.get_mut(&id).expect("it was just looked at");
         let unknown = Refusal::Unknown(quota.definition.name.clone());
+        quota.needs_recount = false;
+        for reader in std::mem::take(&mut quota.readers) {
+            self.outcome.answers.push((reader.client, Answer::Got(Err(unknown.clone()))));
+        }
         for waiting in quota.take_waiting() {
             self.finish(id, waiting, Err(unknown.clone()));
         }
-        let quota = self.quotas.remove(&id).expect("it was just looked at");
+    }
+
+    /// Ends a quota here.
+    fn drop_quota(&mut self, id: QuotaId) {
+        self.close(id);
+        self.quotas.remove(&id);
         self.active.remove(&id);
-        let above = self.give_back(&quota, fx);
-        for reader in quota.readers {
-            self.outcome.answers.push((reader.client, Answer::Got(Err(unknown.clone()))));
-        }
         for space in [records::DEFINITIONS, records::ACCOUNTS, records::PROTOCOLS, records::LISTS] {
             self.outcome.batch.delete_record(space, records::quota_key(id));
         }
         self.outcome.accounts.remove(&id);
         self.outcome.protocols.remove(&id);
         self.outcome.lists.remove(&id);
-        above
     }
 }
 
-/// The heir of lost sites takes over what was booked for them, and takes back what operators have freed of it.
+/// The heir of lost sites takes over what was booked for them, and takes back what operators have freed of it. It takes back as well what quotas
+/// below have given back: some site has to, and which one then follows from the catalog, as does how much.
 fn take_over(cluster: &Cluster, definition: &Definition, account: &mut Account, rules: Rules<Planted>) {
-    let Settled { losses, booking, freed, .. } = &definition.settled;
+    let Settled { losses, booking, freed, returned, .. } = &definition.settled;
     if cluster.heir(*losses) != cluster.me {
         return;
     }
@@ -188,7 +175,8 @@ fn take_over(cluster: &Cluster, definition: &Definition, account: &mut Account, 
     if rules.breaks(Planted::FreedAgain) {
         account.freed = 0;
     }
-    account.free(*freed);
+    account.take_up(*freed, *returned);
+    super::planted::forget_what_is_held_elsewhere(rules, account);
 }
 
 /// This site's part of a limit, with those of the first `settled` lost sites.

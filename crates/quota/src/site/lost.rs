@@ -1,67 +1,13 @@
-//! Sites declared lost, at a site: what it takes from them no more, the counts that settle what they have, and the end of
-//! its own service should it be one of them ([`lost`](crate::lost)).
+//! Sites declared lost, at a site: what it takes from them no more, and the end of its own service should it be one of them
+//! ([`lost`](crate::lost)). Counts that settle what they have: [`settling`](super::settling).
 
 use super::Site;
 use crate::catalog::{Change, QuotaId};
-use crate::info::SiteTokens;
-use crate::lost::{Counted, Loss, Terms};
+use crate::lost::{Loss, Settled, Terms};
 use crate::refusal::Refusal;
 use crate::request::Answer;
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Effects, SiteId};
-use std::collections::BTreeMap;
-
-/// Bookings in one change of the catalog at the most.
-const BOOKINGS_MAX: usize = 256;
-/// A count that could not settle is tried again after so many ticks, then twice as many each time,
-const AGAIN_TICKS: u32 = 10;
-/// but so many at the most while a site does not answer, for that may last,
-const SILENT_TICKS_MAX: u32 = 160;
-/// and so many while one is in a redistribution, which is soon over.
-const BUSY_TICKS_MAX: u32 = 40;
-
-/// When a site counts what lost sites have of a quota.
-#[derive(Debug)]
-pub struct Settling {
-    /// Ticks until it does.
-    wait: u32,
-    /// The wait after that one.
-    next: u32,
-    /// What was counted.
-    counted: Option<Counted>,
-}
-
-impl Settling {
-    /// At once.
-    fn new() -> Settling {
-        Settling { wait: 0, next: AGAIN_TICKS, counted: None }
-    }
-
-    /// True if it is time to count.
-    pub fn is_due(&self) -> bool {
-        self.wait == 0 && self.counted.is_none()
-    }
-
-    /// A count is begun; it may come to nothing.
-    pub fn begin(&mut self) {
-        self.wait = self.next;
-    }
-
-    /// It came to nothing, as some site did not answer.
-    pub fn unanswered(&mut self) {
-        self.next = (2 * self.next).min(SILENT_TICKS_MAX);
-    }
-
-    /// It came to nothing, though all answer: some are redistributing.
-    pub fn void(&mut self) {
-        self.next = (2 * self.next).min(BUSY_TICKS_MAX);
-    }
-
-    /// Time passes.
-    pub fn tick(&mut self) {
-        self.wait = self.wait.saturating_sub(1);
-    }
-}
 
 impl Site {
     /// True if this site was declared lost: it serves quotas no more.
@@ -86,7 +32,7 @@ impl Site {
         self.propose(client, Change::Lost { loss, of: number(self.cluster.sites.len()) }, fx);
     }
 
-    /// What follows once more sites are declared lost, or more is booked for them.
+    /// What follows once more sites are declared lost.
     pub(super) fn take_up_losses(&mut self, fx: &mut Effects<Site>) {
         if self.is_lost() {
             return self.retire(fx);
@@ -99,15 +45,6 @@ impl Site {
                 self.quotas.get_mut(&id).expect("it was just listed").settling = None;
                 self.with_count(id, fx, |count, _, out| count.lose(&cluster, out));
                 self.with_protocol(id, fx, |protocol, port, out| protocol.lose(&cluster, port, out));
-            }
-        }
-        let is_heir = self.cluster.heir(losses) == self.cluster.me;
-        for (id, quota) in &mut self.quotas {
-            if quota.definition.settled.losses >= losses {
-                quota.settling = None;
-            } else if is_heir && quota.settling.is_none() {
-                quota.settling = Some(Settling::new());
-                self.active.insert(*id);
             }
         }
     }
@@ -131,7 +68,8 @@ impl Site {
     pub(super) fn terms(&self, id: QuotaId) -> Terms {
         let Some(quota) = self.quotas.get(&id) else { return Terms::default() };
         let definition = &quota.definition;
-        Terms { limit: definition.spec.limit, losses: self.cluster.losses(), settled: definition.settled.losses }
+        let Settled { losses: settled, freed, returned, .. } = definition.settled;
+        Terms { limit: definition.spec.limit, losses: self.cluster.losses(), settled, closing: definition.closing, freed, returned }
     }
 
     /// True if it is known what lost sites have of quota `id`.
@@ -144,72 +82,5 @@ impl Site {
     pub(super) fn was_settled(&self, id: QuotaId, terms: Option<Terms>) -> bool {
         let losses = self.cluster.losses();
         self.is_settled(id) && (losses == 0 || terms.is_some_and(|terms| terms.settled == losses))
-    }
-
-    /// Those that are not lost were counted, all knowing the quota alike: what is missing, the lost ones have.
-    pub(super) fn settle_losses(&mut self, id: QuotaId, tokens: &[SiteTokens], in_doubt: u64, terms: Terms, fx: &mut Effects<Site>) {
-        if terms != self.terms(id) {
-            return;
-        }
-        let from = self.already_inherited(terms.settled);
-        let parts = self.catalog.definitions().made.parts(terms.limit, from, terms.losses);
-        let number = |tokens: u64| i64::try_from(tokens).expect("limits leave room for the sum of all tokens");
-        let total = |site: &SiteTokens| number(site.left + site.held + site.offered) - number(site.owed);
-        let beyond = number(terms.limit) - tokens.iter().map(total).sum::<i64>() - number(parts);
-        if let Some(settling) = self.quotas.get_mut(&id).and_then(|quota| quota.settling.as_mut()) {
-            fx.count("quota.lost.counted");
-            settling.counted = Some(Counted { beyond, held: tokens.iter().map(|site| site.held).sum(), in_doubt });
-        }
-    }
-
-    /// Of `settled` lost sites whose parts some heir has, those whose parts this one has.
-    fn already_inherited(&self, settled: u32) -> u32 {
-        if self.cluster.heir(settled) == self.cluster.me { settled } else { 0 }
-    }
-
-    /// Has booked in the catalog what was counted: of some quotas at a time that have it in common how much is settled.
-    pub(super) fn book_losses(&mut self, fx: &mut Effects<Site>) {
-        let mut from = None;
-        let mut counted = BTreeMap::new();
-        for id in &self.active {
-            let Some(quota) = self.quotas.get(id) else { continue };
-            let Some(known) = quota.settling.as_ref().and_then(|settling| settling.counted) else { continue };
-            let inherited = self.already_inherited(quota.definition.settled.losses);
-            if *from.get_or_insert(inherited) == inherited && counted.len() < BOOKINGS_MAX {
-                counted.insert(*id, known);
-            }
-        }
-        if let Some(from) = from {
-            let change = Change::Book { losses: self.cluster.losses(), from, counted };
-            self.with_catalog(fx, |catalog, out| catalog.propose_own(change, out));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Begins a count and lets it end so. The ticks until the next.
-    fn again_after(settling: &mut Settling, end: fn(&mut Settling)) -> usize {
-        settling.begin();
-        end(settling);
-        (0..)
-            .find(|_| {
-                let is_due = settling.is_due();
-                settling.tick();
-                is_due
-            })
-            .expect("it is tried again")
-    }
-
-    #[test]
-    fn silence_puts_the_next_count_off_longer_than_busy_sites_do() {
-        let mut settling = Settling::new();
-        assert!(settling.is_due());
-        let silent = [0; 6].map(|_| again_after(&mut settling, Settling::unanswered));
-        assert_eq!(silent, [10, 20, 40, 80, 160, 160]);
-        let busy = [0; 3].map(|_| again_after(&mut settling, Settling::void));
-        assert_eq!(busy, [160, 40, 40]);
     }
 }

@@ -24,6 +24,7 @@ mod reads;
 mod recovery;
 mod redistribution;
 mod requests;
+mod settling;
 mod shortage;
 mod waiting;
 
@@ -137,7 +138,7 @@ impl Site {
     pub fn status(&self) -> Status {
         Status {
             serving: self.is_serving(),
-            quotas: self.quotas.len(),
+            quotas: self.quotas.values().filter(|quota| !quota.definition.closing).count(),
             waiting: self.waiting,
             lost: self.cluster.lost.to_vec(),
             unsettled: self.quotas.keys().filter(|id| !self.is_settled(**id)).count(),
@@ -234,7 +235,7 @@ impl Site {
         for id in self.active.iter().copied().collect::<Vec<_>>() {
             self.tick_quota(id, fx);
         }
-        self.book_losses(fx);
+        self.decide_counts(fx);
         self.tick_reads(fx);
     }
 

@@ -39,9 +39,11 @@ pub fn replays(rules: Rules<Planted>, account: &mut Account, entry: &Entry, shar
     again
 }
 
-/// So many are taken back above a quota of which `held` are held: no more than are held above it at the same site.
-pub fn held_below(rules: Rules<Planted>, held: u64, above: &Account) -> u64 {
-    if rules.breaks(Planted::HeldLeftAbove) { held.min(above.tokens.held) } else { held }
+/// Of what is to be taken back, what other sites hold is left there.
+pub fn forget_what_is_held_elsewhere(rules: Rules<Planted>, account: &mut Account) {
+    if rules.breaks(Planted::HeldLeftAbove) {
+        account.returning = 0;
+    }
 }
 
 /// What an heir has just taken over is left to be given out.

@@ -10,10 +10,10 @@ use crate::count::Count;
 use crate::demand::Demand;
 use crate::info::SiteTokens;
 use crate::list::{Entry, List};
-use crate::operation::Action;
+use crate::operation::{AMOUNT_MAX, Action};
 use crate::planted::Planted;
-use crate::site::lost::Settling;
 use crate::site::pace::Calling;
+use crate::site::settling::Settling;
 use crate::site::shortage::{STAGGER_TICKS, Shortage};
 use crate::site::waiting::{Needs, Waiting};
 use crate::spec::OfferPolicy;
@@ -59,6 +59,8 @@ pub struct Quota {
     pub urgent: bool,
     /// Fewer tokens seem to be there than somebody wants: they are to be counted before that is said.
     pub needs_recount: bool,
+    /// So many counts that this site has led came to nothing, one after another, as others were at something.
+    pub counts_void: u32,
     /// This site leads a redistribution.
     pub leads: bool,
     /// The last redistribution that this site has led.
@@ -71,7 +73,7 @@ pub struct Quota {
     pub debt_in: u32,
     /// The wait after that one.
     pub debt_every: u32,
-    /// This site is to count what lost sites have, and when.
+    /// This site is to have it counted, and when.
     pub settling: Option<Settling>,
 }
 
@@ -120,6 +122,7 @@ impl Quota {
             foresees: false,
             urgent: false,
             needs_recount: false,
+            counts_void: 0,
             leads: false,
             calling: None,
             shortage: Shortage::none(config.dry_ticks, config.dry_ticks_max),
@@ -203,7 +206,7 @@ impl Quota {
 
     /// True if this site wants tokens for no operation: to take them out of circulation, or back from clients that hold them no more.
     pub fn collects(&self) -> bool {
-        self.account.owed > 0 || self.account.returning > 0
+        !self.definition.closing && (self.account.owed > 0 || self.account.returning > 0)
     }
 
     /// Looks ahead if few tokens are left (Samya, 4.1.2, steps 4 and 5). True if more are going to be needed.
@@ -266,8 +269,8 @@ impl SiteAccountPort<'_> {
     fn wanted(&mut self, kept: Tokens, all: bool) -> Tokens {
         let moments = self.demand.moments(self.config.keep_for, self.moment.now);
         let expected = if all { 0 } else { self.demand.predicted(self.moment.now).unwrap_or(0).max(moments) };
-        let left = self.needs.left.max(expected).min(crate::operation::AMOUNT_MAX);
-        let held = self.needs.held.saturating_add(self.account.returning).min(crate::operation::AMOUNT_MAX);
+        let left = self.needs.left.max(expected).min(AMOUNT_MAX);
+        let held = self.needs.held.min(AMOUNT_MAX);
         Tokens { left: left.saturating_sub(kept.left), held: held.saturating_sub(kept.held) }
     }
 
@@ -276,10 +279,12 @@ impl SiteAccountPort<'_> {
         self.needs.left = self.needs.left.max(left);
     }
 
-    /// What this site would ask for as a leader.
+    /// What this site would ask for as a leader: what it wants, and held tokens that it is to take back.
     pub fn call(&mut self, all: bool) -> Call {
         let kept = Tokens { left: 0, held: self.account.tokens.held };
-        Call { wanted: self.wanted(kept, all), all }
+        let Tokens { left, held } = self.wanted(kept, all);
+        let held = held.saturating_add(self.account.returning).min(AMOUNT_MAX);
+        Call { wanted: Tokens { left, held }, all }
     }
 }
 
@@ -293,10 +298,10 @@ impl AccountPort for SiteAccountPort<'_> {
             OfferPolicy::Spare if !call.all => self.demand.moments(self.config.keep_for, self.moment.now).min(here.left),
             OfferPolicy::All | OfferPolicy::Spare => 0,
         };
-        // Somebody who releases elsewhere is welcome to what is held here, unless releases wait here, too.
+        // Somebody who releases elsewhere is welcome to what is held here, unless releases wait here, too, or held tokens are missing here.
         let lend = match call.all {
             true if call.wanted.held > 0 => here.held,
-            false if self.needs.held > 0 => 0,
+            false if self.needs.held > 0 || self.account.returning > 0 => 0,
             _ => here.held.min(call.wanted.held),
         };
         let offered = Tokens { left: here.left - keep, held: lend };

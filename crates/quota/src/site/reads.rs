@@ -65,8 +65,8 @@ impl Site {
     }
 
     pub(super) fn on_list(&mut self, client: RequestId) {
-        let mut infos: Vec<Info> =
-            self.quotas.iter().map(|(id, quota)| self.info(*id, Read::Local, vec![quota.tokens(self.cluster.me)])).collect();
+        let there = self.quotas.iter().filter(|(_, quota)| !quota.definition.closing);
+        let mut infos: Vec<Info> = there.map(|(id, quota)| self.info(*id, Read::Local, vec![quota.tokens(self.cluster.me)])).collect();
         infos.sort_by(|a, b| a.name.cmp(&b.name));
         self.outcome.answers.push((client, Answer::Listed(infos)));
     }
@@ -104,7 +104,8 @@ impl Site {
             return;
         }
         let reading = self.reads.remove(&read).expect("it was just looked at");
-        let answer = match (self.quotas.get(&reading.quota), reading.read) {
+        let quota = self.quotas.get(&reading.quota).filter(|quota| !quota.definition.closing);
+        let answer = match (quota, reading.read) {
             (Some(_), Read::Exact) if !overdue => return self.begin_count(reading.client, reading.quota, fx),
             (Some(_), Read::Exact) => Err(self.not_counted(&reading)),
             (Some(_), _) => Ok(self.info(reading.quota, Read::Global, reading.seen)),

@@ -81,5 +81,6 @@ impl Site {
             self.with_protocol(id, fx, |protocol, port, out| protocol.recover(state.as_ref(), lists.as_ref(), port, out));
         }
         self.take_up_losses(fx);
+        self.plan_counts();
     }
 }

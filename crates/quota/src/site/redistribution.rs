@@ -22,6 +22,9 @@ use std::collections::{BTreeSet, VecDeque};
 /// An operation takes part in as many redistributions and counts as it may, so it waits longer where answers take longer: by so many.
 const ANSWERS_WAITED_FOR: u32 = 10;
 
+/// After so many counts in a row that came to nothing, redistributions are led until the next count.
+const COUNTS_VOID_MAX: u32 = 2;
+
 /// What the end of a redistribution tells those for whom it brought too few tokens.
 struct Verdict {
     /// All sites took part; together they seem to have that many left.
@@ -127,8 +130,12 @@ impl Site {
         if (quota.needs_recount || settles || !quota.readers.is_empty()) && quota.count.is_idle() {
             return self.lead_count(id, fx);
         }
-        // No redistribution replaces the recount, and it is due soon.
-        if quota.needs_recount {
+        // Nobody needs its tokens, and it cannot be counted while they are moved.
+        if quota.definition.closing {
+            return;
+        }
+        // No redistribution replaces the recount, and it is due soon; unless some site is at something for long.
+        if quota.needs_recount && quota.counts_void < COUNTS_VOID_MAX {
             return;
         }
         let reactive = !quota.account.tokens.covers(quota.needs());
@@ -171,8 +178,6 @@ impl Site {
             Ending::Decided { list, led } if list.entry(me).is_some() => {
                 fx.count("quota.redistribution.applied");
                 quota.granted(&self.config);
-                // All sites were asked for what is to be taken back, and it is not there: if it never will be is counted.
-                quota.needs_recount |= *led && is_of_all && quota.account.returning > 0;
                 // What all could spare has paid what each of them owes. So sites that owe do not ask one after another for what nobody has, and
                 // no count that somebody leads now is interrupted.
                 if !*led && is_of_all && quota.account.owed > 0 && quota.account.returning == 0 {
@@ -197,11 +202,28 @@ impl Site {
             quota.collect_soon(rank, &self.config);
         }
         self.on_more_tokens(id, fx);
+        self.take_back_brought(id, &ending, fx);
         // That another's redistribution came to nothing says nothing of tokens.
         if matches!(ending, Ending::Decided { .. }) || led {
             self.judge(id, &ending, fx);
         }
         self.maybe_redistribute(id, fx);
+    }
+
+    /// Of the held tokens that a list has brought, takes back those that no client holds. Releases that wait here were served before.
+    fn take_back_brought(&mut self, id: QuotaId, ending: &Ending, fx: &mut Effects<Site>) {
+        let me = self.cluster.me;
+        let Ending::Decided { list, led } = ending else { return };
+        let Some(brought) = list.held_brought(me) else { return };
+        let asked_all = *led && self.lacking_in(list).next().is_none();
+        let Some(quota) = self.quotas.get_mut(&id).filter(|quota| quota.account.returning > 0) else { return };
+        // What no other site holds is among what is held here.
+        let is_here = asked_all && list.entries.iter().all(|entry| entry.site == me || entry.kept.held == 0);
+        quota.account.find(if is_here { u64::MAX } else { brought });
+        // All sites were asked for it, and it is not there: if it never will be is counted.
+        quota.needs_recount |= asked_all && quota.account.returning > 0;
+        self.outcome.accounts.insert(id);
+        self.on_more_tokens(id, fx);
     }
 
     /// Serves what waits for tokens of `id` and of the quotas below it: first come, first served, but nobody waits behind

@@ -189,7 +189,7 @@ impl Site {
     fn free(&mut self, operation: Operation, id: QuotaId, slot: Slot, fx: &mut Effects<Site>) {
         let Operation { quota: name, amount, id: key, .. } = operation;
         let asker = Asker::Operation { client: slot.client, index: slot.index, quota: id };
-        self.with_catalog(fx, |catalog, out| catalog.propose(asker, Change::Free { name, amount, id: key }, out));
+        self.with_catalog(fx, |catalog, out| catalog.propose(asker, Change::Free { quota: id, name, amount, id: key }, out));
     }
 
     /// A retry of an operation that waits is answered with it.

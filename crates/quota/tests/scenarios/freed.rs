@@ -1,13 +1,19 @@
 //! Tokens of lost sites that an operator frees: no more than are booked, whichever sites are asked, and each request once.
 
 use crate::support::client::has;
-use crate::support::messages::{is_decided, is_of_a_count};
-use crate::support::{Cluster, R0, R1, R2, R3, R4};
-use rhumb_core::Span;
+use crate::support::messages::{is_decided, is_of_a_count, is_of_a_redistribution};
+use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
+use rhumb_core::actor::MESSAGE_BYTES_MAX;
+use rhumb_core::{Body, Span, record};
+use rhumb_quota::catalog::{self, Change, Definitions, QuotaId};
 use rhumb_quota::info::Read;
+use rhumb_quota::lost::{Counted, Loss};
+use rhumb_quota::message::{Note, Promise};
 use rhumb_quota::name::Name;
+use rhumb_quota::operation::{REQUEST_ID_BYTES_MAX, RequestKey};
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::spec::ProtocolKind::{Any, Majority};
+use rhumb_quota::spec::{QUOTAS_MAX, Spec};
 
 const SECOND: Span = Span::from_millis(1_000);
 /// Until whoever waits has its answer.
@@ -26,8 +32,12 @@ fn lose_r2_with(about: &str, make: fn(rhumb_quota::Site) -> rhumb_quota::Site) -
     cluster
 }
 
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a name")
+}
+
 fn not_booked(amount: u64, booked: u64, freed: u64) -> Refusal {
-    Refusal::NotBooked { quota: Name::new("vm").expect("a name"), amount, booked, freed }
+    Refusal::NotBooked { quota: name("vm"), amount, booked, freed }
 }
 
 #[test]
@@ -236,4 +246,89 @@ fn tokens_freed_again_whenever_the_quota_changes_are_caught() {
     };
     assert_eq!(held(|site| site), 6);
     assert_eq!(held(|site| site.with_rules(Rules::breaking(Planted::FreedAgain))), 2, "clients of the lost site may hold 6");
+}
+
+/// In a quarter of as many quotas as there may be, an operator has freed tokens of a lost site 64 times, under long ids. The catalog remembers the
+/// last of them.
+#[test]
+fn the_catalog_fits_a_message_with_all_request_ids() {
+    let mut definitions = Definitions::default();
+    let mut make = |change: Change| definitions.apply(&change).expect("made");
+    let quotas = QUOTAS_MAX / 4;
+    let named = |number: usize| name(&format!("q{number}"));
+    (0..quotas).for_each(|number| make(Change::Create { name: named(number), spec: Spec::new(300) }));
+    make(Change::Lost { loss: Loss { site: R2, rank: 2 }, of: 3 });
+    let counted = (1..=quotas as u64).map(|id| (QuotaId(id), Counted::default())).collect();
+    make(Change::Book { losses: 1, counted });
+    for number in 0..quotas {
+        for request in 0..64 {
+            let long = format!("{:-<REQUEST_ID_BYTES_MAX$}", format!("{number}/{request}"));
+            let id = RequestKey::new(long).expect("an id");
+            make(Change::Free { quota: QuotaId(number as u64 + 1), name: named(number), amount: 1, id: Some(id) });
+        }
+    }
+    let bytes = record::encoded_bytes(&Note::Catalog(catalog::Note::State { slot: 1, definitions }));
+    assert!(bytes <= MESSAGE_BYTES_MAX, "a site that is behind is told {bytes} bytes, of {MESSAGE_BYTES_MAX}");
+}
+
+/// True for what r1 sends to have a change of the catalog made.
+fn is_proposed_by_r1(envelope: &Envelope) -> bool {
+    use catalog::Promise::{Accept, Prepare};
+    envelope.from == R1 && matches!(envelope.body, Body::Promise(Promise::Catalog(Prepare { .. } | Accept { .. })))
+}
+
+/// Schedule. An operator frees 4 of vm at r1, and what r1 proposes is late. Meanwhile vm is dropped and made again, and r4 is lost, whose clients hold
+/// all 10 that it had of the new one.
+#[test]
+fn what_is_freed_is_of_the_quota_that_had_the_name_when_it_was_asked_for() {
+    let mut cluster = Cluster::new(5, "Tokens are freed of a quota that is dropped and made again meanwhile.");
+    cluster.create_vm(50, Majority);
+    cluster.kill(R3);
+    cluster.declare_lost(R0, R3);
+    cluster.hold(is_proposed_by_r1);
+    let free = cluster.free_as(R1, "vm", 4, "of-r3");
+    cluster.drop_quota(R0, "vm");
+    cluster.create_vm(50, Majority);
+    cluster.acquire(R4, "vm", 10);
+    cluster.settle();
+    cluster.kill(R4);
+    cluster.declare_lost(R0, R4);
+    cluster.advance(SECOND * 3);
+    assert_eq!(cluster.tokens(R0, "vm").held, 10, "booked for r4");
+    cluster.let_go();
+    cluster.advance(PATIENCE);
+    assert_eq!(cluster.tokens(R0, "vm").held, 10, "clients of r4 hold these; freed: {:?}", cluster.outcome(free));
+}
+
+/// Schedule. Of 50 tokens each of five sites has 10.
+///
+/// 1. r3 is lost: 10 are booked as held, at r0. A client of r1 releases its 10 at r0, so these 10 are held at r1 now.
+/// 2. An operator frees 10. The heir r0 is to take back the 10 of r1, and is lost before it can.
+/// 3. r1 is the heir. No client holds any token; the operator frees all that is booked.
+#[test]
+fn what_was_freed_and_not_found_before_its_heir_was_lost_is_freed() {
+    let mut cluster = Cluster::new(5, "The heir of a lost site is lost before it has found what was freed.");
+    cluster.create_vm(50, Majority);
+    cluster.kill(R3);
+    cluster.declare_lost(R4, R3);
+    cluster.acquire(R1, "vm", 10);
+    cluster.release(R0, "vm", 10);
+    assert_eq!([R0, R1].map(|site| cluster.tokens(site, "vm")), [has(20, 0), has(0, 10)]);
+    cluster.hold(is_of_a_redistribution);
+    let free = cluster.free(R1, "vm", 10);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(free).is_ok());
+    cluster.kill(R0);
+    cluster.lose(is_of_a_redistribution);
+    cluster.let_go();
+    cluster.declare_lost(R4, R0);
+    cluster.advance(PATIENCE);
+    let get = cluster.get(R1, "vm", Read::Exact);
+    cluster.advance(SECOND);
+    let booked = cluster.info(get).booked;
+    let free = cluster.free(R1, "vm", booked);
+    cluster.advance(PATIENCE);
+    assert!(cluster.outcome(free).is_ok(), "{:?}", cluster.outcome(free));
+    let held: u64 = cluster.all_tokens().iter().map(|has| has.held).sum();
+    assert_eq!(held, 0, "no client holds any, and all {booked} that are booked are freed");
 }

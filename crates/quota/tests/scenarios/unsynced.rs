@@ -39,7 +39,7 @@ impl AccountPort for AllOf {
 }
 
 fn entry(offered: Tokens, wanted: Tokens) -> Entry {
-    Entry { site: LEADER, version: 0, offered, kept: Tokens::NONE, wanted, owed: 0 }
+    Entry { site: LEADER, version: 0, offered, kept: Tokens::NONE, wanted, owed: 0, returning: 0 }
 }
 
 /// A list of two counts for its member once that has it on disk, as its leader tells it. That a third site is lost says nothing of

@@ -114,6 +114,7 @@ mod tests {
             kept: Tokens::NONE,
             wanted: Tokens::NONE,
             owed: 0,
+            returning: 0,
         };
         List { reallocation: Reallocation::MaximumUsage, gathered: None, entries: regions.iter().map(entry).collect() }
     }

@@ -19,6 +19,8 @@ const PAUSE_MAX: Span = Span::from_millis(200);
 const AGAIN_AFTER: Span = Span::from_millis(300);
 /// Tokens of one operation at the most.
 const AMOUNT_MAX: u64 = 12;
+/// Tokens that a churner acquires.
+const CHURNED: u64 = 2;
 
 /// Acquires, releases, looks.
 pub struct Client {
@@ -105,7 +107,7 @@ impl Client {
                 let wrong = match &refusal {
                     Refusal::Exceeded { quota, wanted } => {
                         let most = ledger.watched(self.number, quota).1.saturating_sub(operation.amount);
-                        ledger.asks_anew && !ledger.declares && most + wanted <= ledger.lowest(quota)
+                        ledger.asks_anew && !ledger.declares && !ledger.is_churned(quota) && most + wanted <= ledger.lowest(quota)
                     }
                     Refusal::Unreachable { .. } | Refusal::Unavailable(_) => false,
                     _ => true,
@@ -157,8 +159,8 @@ impl ClientProgram<Site> for Client {
             (ClientEvent::Answered(Answer::Got(Ok(info))), Doing::Reading(name, Read::Exact)) => {
                 let mut ledger = self.ledger.borrow_mut();
                 let (least, most) = ledger.watched(self.number, &name);
-                // Of what is booked for lost sites nobody knows how much clients hold.
-                let most = if ledger.declares { u64::MAX } else { most };
+                // Of what is booked for lost sites nobody knows how much clients hold, and what churners do is in no books.
+                let most = if ledger.declares || ledger.is_churned(&name) { u64::MAX } else { most };
                 if !(least..=most).contains(&info.held()) {
                     ledger.find_wrong(format!("{now}: an exact read of {name} says {} held; it was {least} to {most}", info.held()));
                 }
@@ -210,16 +212,31 @@ impl ClientProgram<Site> for Operator {
     }
 }
 
-/// Makes a quota and drops it, against others that do the same: what it is told is not what counts, but that all sites agree.
+/// Makes a quota, acquires tokens of it and drops it, against others that do the same: what it is told is not what counts, but that all sites
+/// agree, and that a quota above it has its tokens back in the end.
 pub struct Churner {
+    spec: Spec,
     until: Time,
-    creates: bool,
+    step: Churning,
+}
+
+/// What a churner does next.
+#[derive(Clone, Copy)]
+enum Churning {
+    Create,
+    Acquire,
+    Drop,
 }
 
 impl Churner {
-    /// One that does so until then.
-    pub fn new(until: Time) -> Churner {
-        Churner { until, creates: true }
+    /// The name of the quota.
+    pub fn name() -> Name {
+        Name::new("ephemeral").expect("a name")
+    }
+
+    /// One that does so until then; the quota stands below another one, or alone.
+    pub fn new(until: Time, parent: Option<Name>) -> Churner {
+        Churner { spec: Spec { parent, ..Spec::new(10) }, until, step: Churning::Create }
     }
 }
 
@@ -228,12 +245,17 @@ impl ClientProgram<Site> for Churner {
         match event {
             ClientEvent::Woken if now >= self.until => Next::Done,
             ClientEvent::Woken => {
-                let name = Name::new("ephemeral").expect("a name");
-                self.creates = !self.creates;
-                Next::Request(match self.creates {
-                    true => Request::Drop { name },
-                    false => Request::Create { name, spec: Spec::new(10) },
-                })
+                let name = Churner::name();
+                let (request, then) = match self.step {
+                    Churning::Create => (Request::Create { name, spec: self.spec.clone() }, Churning::Acquire),
+                    Churning::Acquire => {
+                        let acquire = Operation::acquire(name, CHURNED, None).expect("a small amount");
+                        (Request::Run(vec![acquire]), Churning::Drop)
+                    }
+                    Churning::Drop => (Request::Drop { name }, Churning::Create),
+                };
+                self.step = then;
+                Next::Request(request)
             }
             _ => Next::Wait(AGAIN_AFTER),
         }

@@ -24,6 +24,8 @@ pub struct Ledger {
     watches: BTreeMap<u32, Watch>,
     /// A refusal says what was true after the question, not just before.
     pub asks_anew: bool,
+    /// A quota below which another one comes and goes: tokens that clients hold of that are in no books.
+    pub churned: Option<Name>,
     /// Operations done.
     pub done: u64,
     /// Operations refused.
@@ -48,9 +50,9 @@ struct Quota {
 }
 
 impl Ledger {
-    /// Empty books.
-    pub fn new(asks_anew: bool) -> Ledger {
-        Ledger { asks_anew, ..Ledger::default() }
+    /// Empty books; `churned`: [`Ledger::churned`].
+    pub fn new(asks_anew: bool, churned: Option<Name>) -> Ledger {
+        Ledger { asks_anew, churned, ..Ledger::default() }
     }
 
     /// A quota was made.
@@ -67,6 +69,11 @@ impl Ledger {
     /// The quota right above.
     pub fn parent(&self, name: &Name) -> Option<&Name> {
         self.quotas[name].parent.as_ref()
+    }
+
+    /// True if clients may hold tokens of `name` that are in no books.
+    pub fn is_churned(&self, name: &Name) -> bool {
+        self.churned.as_ref() == Some(name)
     }
 
     /// The lowest limit that was ever asked for.
@@ -180,6 +187,16 @@ impl Ledger {
     /// What clients hold of `name`, by way of it and of the quotas below it.
     pub fn held(&self, name: &Name) -> u64 {
         Self::total(&self.quotas, &self.held, name)
+    }
+
+    /// What clients hold of `name`, by way of it alone.
+    pub fn held_directly(&self, name: &Name) -> u64 {
+        self.held.get(name).copied().unwrap_or(0)
+    }
+
+    /// The same at the most.
+    pub fn held_directly_at_most(&self, name: &Name) -> u64 {
+        self.held_directly(name) + self.given_up.get(name).copied().unwrap_or(0)
     }
 
     /// Something was answered wrongly; the first such thing is kept.

@@ -78,6 +78,8 @@ struct Shape {
     asks_anew: bool,
     /// Sites are lost for ever.
     loses: bool,
+    /// The quota below which another one is made and dropped while clients hold tokens of it.
+    churned: Option<Name>,
     quotas: Vec<(Name, Spec)>,
 }
 
@@ -95,7 +97,7 @@ impl Predictor for Again {
 }
 
 impl Shape {
-    fn draw(rng: &mut Rng) -> Shape {
+    fn draw(rng: &mut Rng, seed: u64) -> Shape {
         let regions = draw_regions(rng);
         let shards = if rng.chance(0.8) { 1 } else { 2 };
         let mut spec = |limit: u64, parent: Option<&Name>| Spec {
@@ -115,6 +117,8 @@ impl Shape {
         let below = [spec(80, Some(&organisation)), spec(70, Some(&organisation))];
         let alone = spec(60, None);
         let hierarchical = rng.chance(0.5);
+        // Drawn by itself, so that all else of a seed stays as it was.
+        let churned = Some(organisation.clone()).filter(|_| hierarchical && Rng::seeded(!seed).chance(0.5));
         let mut quotas = vec![(name("vm"), alone)];
         if hierarchical {
             quotas.push((organisation, above));
@@ -129,6 +133,7 @@ impl Shape {
             foresees: rng.chance(0.5),
             asks_anew: rng.chance(0.5),
             loses: rng.chance(0.4),
+            churned,
             quotas,
         }
     }
@@ -145,7 +150,7 @@ impl Scenario for Samya {
 
     fn run(&self, seed: u64, tracing: bool) -> Report {
         let mut rng = Rng::seeded(seed);
-        let shape = Shape::draw(&mut rng);
+        let shape = Shape::draw(&mut rng, seed);
         let mut world = self.world(&shape, seed, tracing);
         let rates = match shape.flaky {
             _ if self.calm => FaultRates::none(),
@@ -159,7 +164,7 @@ impl Scenario for Samya {
         for (at, fault) in plan.faults {
             world.strike_at(at + FAULTS_BEGIN.since(Time::ZERO), fault);
         }
-        let ledger = Rc::new(RefCell::new(Ledger::new(shape.asks_anew)));
+        let ledger = Rc::new(RefCell::new(Ledger::new(shape.asks_anew, shape.churned.clone())));
         let sites: Vec<SiteId> = world.topology().sites().collect();
         let lost = if shape.loses && !self.calm { Lost::draw(&sites, LOSSES_BEGIN, LOSSES_END, &mut rng) } else { Vec::new() };
         lost.iter().for_each(|lost| lost.strike(&mut world, FAULTS_END));
@@ -259,7 +264,7 @@ impl Samya {
             world.add_client(somewhere(), Operator::new(name, FAULTS_END, Rng::seeded(index as u64), Rc::clone(ledger)));
         }
         for _ in 0..CHURNERS {
-            world.add_client(somewhere(), Churner::new(FAULTS_END));
+            world.add_client(somewhere(), Churner::new(FAULTS_END, shape.churned.clone()));
         }
         for lost in lost.iter().flat_map(|lost| [lost; DECLARERS]) {
             world.add_client(somewhere(), Declarer::new(*lost, Rc::clone(ledger)));

@@ -6,17 +6,18 @@
 //! and tokens that came back elsewhere are not taken out of circulation at once. At rest means: each such redistribution has ended, and
 //! nobody owes while somebody has tokens left. That is waited for, but not for long.
 //!
-//! Then the quotas below others are dropped, and nothing is held above them any more on their account.
+//! Then the quotas below others are dropped, and end: nothing is held above them any more on their account.
 //!
 //! If sites were lost, all that is said of sites is said of the others. They hold at least what the clients hold; an operator frees the
-//! rest, and then it is as many.
+//! rest, and then it is as many, also of quotas that get back what clients held of those below.
 
+use super::client::Churner;
 use super::conservation::accounts;
 use super::ledger::Ledger;
 use crate::{SimError, World};
 use rhumb_core::{SiteId, Span, Time};
 use rhumb_quota::Site;
-use rhumb_quota::catalog::QuotaId;
+use rhumb_quota::catalog::{Definitions, QuotaId};
 use rhumb_quota::info::Read;
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::{Done, Operation};
@@ -44,6 +45,7 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
         return Err(wrong(format!("{} clients are not done long after the healing", world.clients_left())));
     }
     idle(world, ledger).map_err(wrong)?;
+    drop_churned(world, ledger, deadline)?;
     wait_until(world, REDISTRIBUTED_WITHIN, |world| nothing_offered(world, ledger))?;
     let mut held = BTreeMap::new();
     for name in ledger.names() {
@@ -60,9 +62,7 @@ pub fn check(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result
         nothing_offered(world, ledger)?;
         debts_paid(world, ledger)
     })?;
-    if ledger.declared.is_empty() {
-        drop_below(world, ledger, &mut held, deadline)?;
-    }
+    drop_below(world, ledger, &mut held, deadline)?;
     for (name, held) in held.into_iter().filter(|(name, _)| ledger.parent(name).is_none()) {
         use_up(world, ledger, (name, held), deadline)?;
     }
@@ -123,29 +123,57 @@ fn free(world: &mut World<Site>, ledger: &Ledger, name: &Name, surplus: u64, dea
     })
 }
 
-/// Drops the quotas below others: what clients `held` of them they hold above them no more, at whichever sites that is held.
+/// Drops the quota that came and went, if it is there, so that what clients hold is in the books.
+fn drop_churned(world: &mut World<Site>, ledger: &Ledger, deadline: Time) -> Result<(), SimError> {
+    if ledger.churned.is_none() {
+        return Ok(());
+    }
+    ask(world, members(world, ledger)[0], Request::Drop { name: Churner::name() }, deadline)?;
+    wait_until(world, PAID_WITHIN, |world| idle(world, ledger).and_then(|()| debts_paid(world, ledger)))
+}
+
+/// Drops the quotas below others: what clients held of them they hold above them no more, at whichever sites that is `held`.
 fn drop_below(world: &mut World<Site>, ledger: &Ledger, held: &mut BTreeMap<&Name, u64>, deadline: Time) -> Result<(), SimError> {
     let sites = members(world, ledger);
-    for name in ledger.names() {
-        let Some(parent) = ledger.parent(name) else { continue };
+    for name in ledger.names().filter(|name| ledger.parent(name).is_some()) {
         let dropped = ask(world, sites[0], Request::Drop { name: name.clone() }, deadline)?;
         if dropped != Answer::Changed(Ok(())) {
             return Err(SimError::Violation { at: world.now(), what: format!("{name} was not dropped at rest: {dropped:?}") });
         }
-        let below = held[name];
-        *held.get_mut(parent).expect("it was counted") -= below;
     }
     wait_until(world, PAID_WITHIN, |world| {
-        let knows = |site: &SiteId| {
-            world
-                .actor(*site)
-                .is_some_and(|actor| ledger.names().all(|name| ledger.parent(name).is_none() || actor.definitions().id(name).is_err()))
+        let ended = |definitions: &Definitions| {
+            let mut below = ledger.names().filter(|name| ledger.parent(name).is_some());
+            below.all(|name| definitions.id(name).is_err()) && !definitions.quotas.values().any(|definition| definition.closing)
         };
+        let knows = |site: &SiteId| world.actor(*site).is_some_and(|actor| ended(actor.definitions()));
         match sites.iter().find(|site| !knows(site)) {
-            Some(site) => Err(format!("{site} does not know of quotas that were dropped")),
+            Some(site) => Err(format!("{site} does not know that quotas have ended that were dropped")),
             None => nothing_offered(world, ledger).and_then(|()| debts_paid(world, ledger)),
         }
-    })
+    })?;
+    for name in ledger.names().filter(|name| ledger.parent(name).is_none()) {
+        let counted = held_at_sites(world, ledger, name).map_err(|what| SimError::Violation { at: world.now(), what })?;
+        let (least, most) = (ledger.held_directly(name), ledger.held_directly_at_most(name));
+        if counted < least || (counted > most && ledger.declared.is_empty()) {
+            let what = format!("once all below it has ended, the sites count {counted} tokens of {name} as held, the clients {least}");
+            return Err(SimError::Violation { at: world.now(), what });
+        }
+        let surplus = counted.saturating_sub(most);
+        free(world, ledger, name, surplus, deadline)?;
+        *held.get_mut(name).expect("it was counted") = counted - surplus;
+    }
+    wait_until(world, PAID_WITHIN, |world| nothing_offered(world, ledger).and_then(|()| debts_paid(world, ledger)))
+}
+
+/// How many tokens of `name` count as held.
+fn held_at_sites(world: &World<Site>, ledger: &Ledger, name: &Name) -> Result<u64, String> {
+    let held = members(world, ledger).into_iter().map(|site| {
+        let actor = world.actor(site).ok_or_else(|| format!("{site} is down"))?;
+        let id = actor.definitions().id(name).map_err(|refusal| format!("{site}: {refusal}"))?;
+        Ok(accounts(world, site)[&id].tokens.held)
+    });
+    held.sum()
 }
 
 /// All sites know the same quotas, and nothing is under way.
@@ -168,6 +196,9 @@ fn idle(world: &World<Site>, ledger: &Ledger) -> Result<(), String> {
         let definitions = actor.definitions();
         if *first.get_or_insert(definitions) != definitions {
             return Err(format!("{site} knows other quotas than the first site: {definitions:?}"));
+        }
+        if let Some(closing) = definitions.quotas.values().find(|definition| definition.closing) {
+            return Err(format!("{} was dropped and has not ended: {site} knows it still", closing.name));
         }
     }
     Ok(())
