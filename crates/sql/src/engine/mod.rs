@@ -6,7 +6,7 @@ pub mod bounded;
 mod error;
 mod prose;
 
-pub use batch::batch_of;
+pub use batch::{array_of, batch_of};
 pub use error::{from_datafusion, from_panic, guarded};
 
 use crate::context::environment::Environment;

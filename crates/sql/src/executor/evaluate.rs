@@ -4,7 +4,7 @@
 //! and then evaluated on as many rows as needed. The semantics are the query engine's, the same as in any other query.
 
 use crate::engine::analyze;
-use crate::engine::{Engine, batch_of, guarded};
+use crate::engine::{Engine, array_of, batch_of, guarded};
 use crate::error::{SqlError, SqlResult};
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray};
@@ -120,7 +120,9 @@ impl Compiled {
         guarded(|| {
             let batch = || batch_of(&self.schema, rows, |row, column| input(row, self.inputs[column]).clone());
             match &self.body {
-                Body::Input(position) => Datum::iter_to_array((0..rows).map(|row| input(row, *position).clone())),
+                Body::Input(position) => {
+                    array_of(self.schema.field(0).data_type(), (0..rows).map(|row| input(row, *position).clone()).collect())
+                }
                 Body::Expr(expr) => expr.evaluate(&batch()?)?.into_array(rows),
                 Body::Late(expr, schema) => physical(engine, &engine.state(), expr.clone(), schema)?.evaluate(&batch()?)?.into_array(rows),
             }

@@ -3,8 +3,9 @@
 //! A query that asks for locks anywhere, in a subquery or a common table expression, reads with locks as a whole: locks on more rows than were
 //! asked for are safe, locks on fewer are not. In a statement that writes the clause changes nothing: what that reads is validated by its commit.
 
+use super::walk::walk;
 use crate::error::SqlError;
-use datafusion::sql::sqlparser::ast::{Query, Statement, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Query, Statement, Visitor};
 use std::ops::ControlFlow;
 
 /// True if some query of `statement` asks for locks.
@@ -13,10 +14,8 @@ use std::ops::ControlFlow;
 /// One is not to wait for locks.
 pub fn asked_for(statement: &Statement) -> Result<bool, SqlError> {
     let mut finder = Finder { found: false };
-    match statement.visit(&mut finder) {
-        ControlFlow::Continue(()) => Ok(finder.found),
-        ControlFlow::Break(error) => Err(error),
-    }
+    walk(statement, &mut finder)?;
+    Ok(finder.found)
 }
 
 struct Finder {

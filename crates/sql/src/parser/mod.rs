@@ -16,6 +16,7 @@ mod quota;
 mod relations;
 mod statement;
 mod tokens;
+mod walk;
 
 pub use ident::fold;
 pub use procedure::body;
@@ -24,6 +25,7 @@ pub use statement::{
     Transaction,
 };
 pub use tokens::{TokenCall, token_call};
+pub use walk::{relations, walk, walk_mut};
 
 use crate::error::{SqlError, SqlResult};
 use crate::stack::on_large_stack;

@@ -7,8 +7,9 @@
 
 use super::fold;
 use super::nesting::too_complex;
-use crate::error::SqlResult;
-use datafusion::sql::sqlparser::ast::{self, Ident, Query, Statement, TableFactor, Visit, Visitor};
+use super::walk::walk;
+use crate::error::{SqlError, SqlResult};
+use datafusion::sql::sqlparser::ast::{self, Ident, Query, Statement, TableFactor, Visitor};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -17,16 +18,8 @@ pub const RELATIONS_MAX: usize = 200;
 
 /// Refuses a statement with more. Error 54001.
 pub fn check(statement: &Statement) -> SqlResult<()> {
-    match statement.visit(&mut Counter::default()) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(TooMany) => {
-            let message = format!("more than {RELATIONS_MAX} tables and subqueries, those behind names of WITH counted each time");
-            Err(too_complex(message).with_hint("Split the statement, and keep what it is to share in a table."))
-        }
-    }
+    walk(statement, &mut Counter::default())
 }
-
-struct TooMany;
 
 #[derive(Default)]
 struct Counter {
@@ -40,16 +33,16 @@ struct Counter {
 }
 
 impl Visitor for Counter {
-    type Break = TooMany;
+    type Break = SqlError;
 
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<TooMany> {
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<SqlError> {
         let with = query.with.iter().flat_map(|with| &with.cte_tables);
         self.named.extend(with.map(|table| (&raw const *table.query, fold(&table.alias.name))));
         self.begun.push(self.count);
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<TooMany> {
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<SqlError> {
         let begun = self.begun.pop().unwrap_or_default();
         if let Some(name) = self.named.remove(&(&raw const *query)) {
             let weight = self.weights.entry(name).or_default();
@@ -59,7 +52,7 @@ impl Visitor for Counter {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<TooMany> {
+    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<SqlError> {
         let name = match table {
             TableFactor::Table { name: ast::ObjectName(parts), .. } => match parts.as_slice() {
                 [part] => part.as_ident().map(|name: &Ident| fold(name)),
@@ -68,6 +61,10 @@ impl Visitor for Counter {
             _ => None,
         };
         self.count += 1 + name.and_then(|name| self.weights.get(&name).copied()).unwrap_or_default();
-        if self.count > RELATIONS_MAX { ControlFlow::Break(TooMany) } else { ControlFlow::Continue(()) }
+        if self.count <= RELATIONS_MAX {
+            return ControlFlow::Continue(());
+        }
+        let message = format!("more than {RELATIONS_MAX} tables and subqueries, those behind names of WITH counted each time");
+        ControlFlow::Break(too_complex(message).with_hint("Split the statement, and keep what it is to share in a table."))
     }
 }

@@ -5,9 +5,10 @@
 //! without anything else. Anywhere else (in an expression, a cast, another function, over the rows of a table, in EXPLAIN …) it is
 //! refused here, before anything is planned.
 
+use super::walk::walk;
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, SelectItem, SetExpr, TableFactor, Visit, Visitor,
+    self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, SelectItem, SetExpr, TableFactor, Visitor,
 };
 use rhumb_quota::operation::Action;
 use std::ops::ControlFlow;
@@ -46,16 +47,13 @@ pub fn token_call(function: &Function) -> SqlResult<Option<TokenCall>> {
 
 /// True if the statement calls them, each in its place. Errors 0A000, 42883.
 pub fn check(statement: &ast::Statement) -> SqlResult<bool> {
-    let ControlFlow::Break(refused) = statement.visit(&mut Finder) else { return Ok(false) };
+    let Err(refused) = walk(statement, &mut Finder) else { return Ok(false) };
     let Some(items) = select_list(statement) else { return Err(refused) };
     for item in items {
         // What stands around a call, or within one.
-        let found = match call_of(item)? {
-            Some(call) => call.arguments.visit(&mut Finder),
-            None => item.visit(&mut Finder),
-        };
-        if let ControlFlow::Break(error) = found {
-            return Err(error);
+        match call_of(item)? {
+            Some(call) => walk(&call.arguments, &mut Finder)?,
+            None => walk(item, &mut Finder)?,
         }
     }
     Ok(true)

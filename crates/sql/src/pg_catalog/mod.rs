@@ -19,11 +19,12 @@ mod type_names;
 use crate::context::Facts;
 use crate::engine::{Engine, guarded};
 use crate::error::{SqlError, SqlResult};
+use crate::parser::{self, fold, walk_mut};
 use crate::txn::{Active, databases};
 use datafusion::common::TableReference;
 use datafusion::logical_expr::{ScalarUDF, TableSource};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, ObjectNamePart, Query, SelectItem, SetExpr, Value, VisitMut, VisitorMut, visit_relations,
+    BinaryOperator, Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Value, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -109,9 +110,7 @@ impl System {
 pub fn simplified(query: &Query) -> SqlResult<Box<Query>> {
     let mut query = Box::new(query.clone());
     if relations(&query).iter().any(|name| is_system_table(name) || is_empty(name)) {
-        if let ControlFlow::Break(error) = query.visit(&mut Subqueries) {
-            return Err(error);
-        }
+        walk_mut(&mut query, &mut Subqueries)?;
         if relations(&query).iter().any(|name| is_empty(name)) {
             return Ok(Box::new(empty_instead(&query)));
         }
@@ -125,13 +124,8 @@ fn is_empty(name: &str) -> bool {
 
 /// The names of the tables that a query reads, subqueries included.
 fn relations(query: &Query) -> Vec<String> {
-    let mut names = Vec::new();
-    let walked: ControlFlow<()> = visit_relations(query, |name| {
-        names.extend(name.0.last().and_then(ObjectNamePart::as_ident).map(crate::parser::fold));
-        ControlFlow::Continue(())
-    });
-    debug_assert!(walked.is_continue(), "every name is seen");
-    names
+    let last = |name: &ObjectName| name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
+    parser::relations(query).iter().filter_map(last).collect()
 }
 
 struct Subqueries;

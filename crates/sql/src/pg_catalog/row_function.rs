@@ -1,5 +1,6 @@
 //! Functions of the values of one row, for the query engine.
 
+use crate::engine::array_of;
 use crate::types::Datum;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
@@ -65,10 +66,7 @@ impl ScalarUDFImpl for RowFunction {
             Ok((self.body)(&values))
         };
         let values = (0..rows).map(value).collect::<Result<Vec<_>>>()?;
-        if values.is_empty() {
-            return Ok(ColumnarValue::Array(datafusion::arrow::array::new_empty_array(&self.returns)));
-        }
-        Ok(ColumnarValue::Array(Datum::iter_to_array(values)?))
+        Ok(ColumnarValue::Array(array_of(&self.returns, values)?))
     }
 }
 

@@ -6,11 +6,11 @@
 
 use super::Planning;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parser::{StatementKind, fold};
+use crate::parser::{StatementKind, fold, relations, walk, walk_mut};
 use crate::schema::{ProcedureDescriptor, ProcedureParameter};
 use crate::txn::Active;
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, ObjectName, ObjectNamePart, Query, Select, SelectItem, Value, Visit, VisitMut, Visitor, VisitorMut, visit_relations,
+    self, Expr, ObjectName, ObjectNamePart, Query, Select, SelectItem, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -55,40 +55,32 @@ async fn bind_part<P: Visit + VisitMut>(
             Err(error) => return Err(error),
         }
     }
-    let walked: ControlFlow<()> = part.visit(&mut Binder { procedure, columns });
-    debug_assert!(walked.is_continue(), "every name is seen");
-    Ok(())
+    walk_mut(part, &mut Binder { procedure, columns })
 }
 
 /// The tables that a part of a statement names.
 fn tables(part: &impl Visit, database: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let walked: ControlFlow<()> = visit_relations(part, |name| {
-        names.extend(super::unqualified(name, database).ok().map(|name| fold(&name)));
-        ControlFlow::Continue(())
-    });
-    debug_assert!(walked.is_continue(), "every name is seen");
-    names
+    relations(part).iter().filter_map(|name| super::unqualified(name, database).ok()).map(|name| fold(&name)).collect()
 }
 
 /// The names that a part of a statement gives to what it computes.
 fn given_names(part: &impl Visit) -> BTreeSet<String> {
     struct Names(BTreeSet<String>);
     impl Visitor for Names {
-        type Break = ();
-        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        type Break = SqlError;
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<SqlError> {
             let tables = query.with.iter().flat_map(|with| &with.cte_tables);
             self.0.extend(tables.flat_map(|table| &table.alias.columns).map(|column| fold(&column.name)));
             ControlFlow::Continue(())
         }
-        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<SqlError> {
             self.0.extend(select.projection.iter().filter_map(|item| match item {
                 SelectItem::ExprWithAlias { alias, .. } => Some(fold(alias)),
                 _ => None,
             }));
             ControlFlow::Continue(())
         }
-        fn pre_visit_table_factor(&mut self, table: &ast::TableFactor) -> ControlFlow<()> {
+        fn pre_visit_table_factor(&mut self, table: &ast::TableFactor) -> ControlFlow<SqlError> {
             if let ast::TableFactor::Table { alias: Some(alias), .. } | ast::TableFactor::Derived { alias: Some(alias), .. } = table {
                 self.0.extend(alias.columns.iter().map(|column| fold(&column.name)));
             }
@@ -96,8 +88,8 @@ fn given_names(part: &impl Visit) -> BTreeSet<String> {
         }
     }
     let mut names = Names(BTreeSet::new());
-    let walked = part.visit(&mut names);
-    debug_assert!(walked.is_continue(), "every name is seen");
+    let walked = walk(part, &mut names);
+    debug_assert!(walked.is_ok(), "every name is seen");
     names.0
 }
 
@@ -114,9 +106,9 @@ impl Binder<'_> {
 }
 
 impl VisitorMut for Binder<'_> {
-    type Break = ();
+    type Break = SqlError;
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         let bound = match expr {
             Expr::Identifier(ident) => Some(fold(ident)).filter(|name| !self.columns.contains(name)).and_then(|name| self.parameter(&name)),
             Expr::CompoundIdentifier(idents) => match idents.as_slice() {

@@ -7,6 +7,7 @@ use super::resolver::Resolver;
 use crate::engine::guarded;
 use crate::error::{SqlError, SqlResult};
 use crate::executor::evaluate::{Compiled, Scope};
+use crate::parser::walk;
 use crate::pg_catalog::System;
 use crate::types::{Datum, SqlType, parse_text};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -94,14 +95,20 @@ impl Compiler<'_> {
 /// True if the expression holds a query.
 pub fn holds_query(expr: &ast::Expr) -> bool {
     use std::ops::ControlFlow;
-    struct Finder;
+    struct Finder {
+        found: bool,
+    }
     impl ast::Visitor for Finder {
-        type Break = ();
-        fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
-            ControlFlow::Break(())
+        type Break = SqlError;
+        fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<SqlError> {
+            self.found = true;
+            ControlFlow::Continue(())
         }
     }
-    ast::Visit::visit(expr, &mut Finder).is_break()
+    let mut finder = Finder { found: false };
+    let walked = walk(expr, &mut finder);
+    debug_assert!(walked.is_ok(), "it sees all of them");
+    finder.found
 }
 
 /// True for the keyword DEFAULT.

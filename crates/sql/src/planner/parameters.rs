@@ -4,6 +4,7 @@
 use crate::engine::analyze;
 use crate::engine::bounded::{is_growing, share};
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::parser::walk;
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -28,9 +29,7 @@ impl Parameters {
     /// The parameters that occur in `part`, with the types that the client gave.
     pub fn of(part: &impl Visit, hints: &[Option<SqlType>]) -> SqlResult<Parameters> {
         let mut counter = Counter { count: hints.len(), casts: Vec::new(), growing: 0 };
-        if let ControlFlow::Break(error) = part.visit(&mut counter) {
-            return Err(error);
-        }
+        walk(part, &mut counter)?;
         let mut types = hints.to_vec();
         types.resize(counter.count, None);
         let mut parameters = Parameters { types, growing: counter.growing };

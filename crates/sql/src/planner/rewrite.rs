@@ -8,6 +8,7 @@
 
 use crate::context::Facts;
 use crate::error::{SqlError, SqlResult};
+use crate::parser::walk_mut;
 use crate::pg_catalog::site_table;
 use crate::types::{SqlType, parse_text, to_text};
 use datafusion::sql::sqlparser::ast::{
@@ -18,10 +19,7 @@ use std::ops::ControlFlow;
 
 /// Rewrites a statement or a part of one.
 pub fn rewrite(part: &mut impl VisitMut, facts: &Facts) -> SqlResult<()> {
-    match part.visit(&mut Rewriter { facts }) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    walk_mut(part, &mut Rewriter { facts })
 }
 
 struct Rewriter<'a> {
