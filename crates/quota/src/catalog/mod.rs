@@ -11,11 +11,13 @@
 //! Invariant: one change per slot; a site at slot s has applied exactly those of the slots below s.
 
 mod asker;
+mod change;
 mod definitions;
 mod frees;
 
 pub use asker::Asker;
-pub use definitions::{Change, Command, Definition, Definitions, Made, QuotaId};
+pub use change::{Change, Command, QuotaId};
+pub use definitions::{Definition, Definitions, Made};
 pub use frees::{FREES_MAX, Freed, Frees};
 
 use crate::cluster::Cluster;
