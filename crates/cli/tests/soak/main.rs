@@ -9,7 +9,7 @@
 //! `SOAK_MINUTES=60 SOAK_SEED=7 cargo test -p rhumb --test soak -- --nocapture`, or `make soak-cluster`. Without the variables it is short and
 //! its seed the same each time. The seed decides which faults there are, and what clients draw; what comes of it hangs on the machine, too.
 
-#[path = "../common/mod.rs"]
+#[path = "../product/common/mod.rs"]
 mod common;
 
 mod bank;

@@ -29,7 +29,7 @@
 //! | `PromiseForgotten`, `AcceptedIgnored`, `MinorityDecides` | two changes of three sites that compete |
 //! | `PassedOverClaimed`, `PullsKeptOverEpochs` | two epochs of three sites |
 //! | `QuestionsNamedAnew` | three sites of which one crashes |
-//! | a source tells what is not on its disk | not here: `crates/sim/tests/quad_moves/unsynced.rs` |
+//! | a source tells what is not on its disk | not here: `crates/sim/tests/simulator/quad_moves/unsynced.rs` |
 
 // What is numbered has no order.
 #![allow(clippy::disallowed_types)]

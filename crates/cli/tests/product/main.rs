@@ -1,0 +1,25 @@
+//! The binary as its users run it: real processes, real clients, an emulated wide area.
+//!
+//! One program of all of them, so that tests that wait leave the machine to others.
+
+mod catenae;
+mod catenae_settings;
+mod catenae_tpcc;
+mod common;
+mod demo;
+mod faults;
+mod folders;
+mod forecast;
+mod lab;
+mod load;
+mod placements;
+mod plan;
+mod plan_from;
+mod quad;
+mod quad_tpcc;
+mod quota_interfaces;
+mod quota_lost;
+mod quotas;
+mod refusals;
+mod stop;
+mod unproven_connections;

@@ -1,0 +1,4 @@
+//! What tests of all protocols share.
+
+pub mod seeds;
+pub mod stage;

@@ -1,3 +1,0 @@
-//! What the golden scenarios of all protocols share.
-
-pub mod stage;
