@@ -375,11 +375,8 @@ impl Site {
             let lacks = amount > if action == Action::Acquire { tokens.left } else { tokens.held };
             // One that came after the offer was made had no say in what was wanted.
             let heard = waiting.lacking == scarce && waiting.offers < offers;
-            // What lacks tokens of two quotas has its say in one of them: else both would be redistributed in turn without an end.
-            let has_other =
-                waiting.lacking != scarce && self.quotas.get(&waiting.lacking).is_none_or(|other| other.account.allows(action, amount));
             let quota = self.quotas.get_mut(&scarce).expect("it was just there");
-            if lacks && has_other {
+            if lacks && waiting.lacking != scarce {
                 (waiting.lacking, waiting.offers) = (scarce, quota.offers);
             }
             let refusal = match (lacks, heard) {
