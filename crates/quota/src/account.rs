@@ -41,7 +41,7 @@ pub struct Account {
     /// Tokens of lost sites that an operator has freed, as far as they were taken up here.
     pub freed: u64,
     /// Tokens that ended quotas below have given back, as far as they were taken up here.
-    pub returned: u64,
+    pub returned: u128,
     /// Tokens that no client holds any more and that count as held still: they are to be taken back here, once they come here.
     pub returning: u64,
     /// Tokens held here that clients may have released at a lost site: it may know another outcome of a redistribution. Until that is booked.
@@ -98,8 +98,9 @@ impl Account {
     }
 
     /// Takes back what operators have freed, and ended quotas below have given back: so many in all.
-    pub fn take_up(&mut self, freed: u64, returned: u64) {
-        self.take_back(freed.saturating_sub(self.freed) + returned.saturating_sub(self.returned));
+    pub fn take_up(&mut self, freed: u64, returned: u128) {
+        let given_back = u64::try_from(returned.saturating_sub(self.returned)).expect("clients hold no more at a time");
+        self.take_back(freed.saturating_sub(self.freed) + given_back);
         (self.freed, self.returned) = (freed, returned);
     }
 

@@ -99,8 +99,9 @@ pub struct Settled {
     pub booked: u64,
     /// Of these, those that operators have freed.
     pub freed: u64,
-    /// Tokens that ended quotas below this one have given back since there was this heir, which takes them back.
-    pub returned: u64,
+    /// Tokens that ended quotas below this one have given back since there was this heir, which takes them back. Of ever new quotas, so many that
+    /// 64 bits do not hold their sum.
+    pub returned: u128,
 }
 
 /// What sites that are not lost have counted of a quota.
@@ -139,7 +140,7 @@ pub struct Terms {
     /// What operators have freed,
     pub freed: u64,
     /// and ended quotas below have given back.
-    pub returned: u64,
+    pub returned: u128,
 }
 
 impl Settled {
@@ -167,7 +168,8 @@ impl Settled {
     /// booked again as far as it was there. As much as it had not found, or has given to others, these may have among those that they `held`.
     pub fn change_heir(&mut self, losses: u32, held: u64) {
         if self.losses < losses {
-            self.booked = (self.booked + self.returned).min(held);
+            let not_found = u64::try_from(u128::from(self.booked) + self.returned).unwrap_or(u64::MAX);
+            self.booked = not_found.min(held);
             (self.freed, self.returned) = (0, 0);
         }
     }
@@ -176,8 +178,9 @@ impl Settled {
     /// none that clients held. They stay held here, and may be freed here.
     pub fn take_over(&mut self, below: &Settled, held: u64) {
         let unknown = (below.booked - below.freed).min(held);
-        self.returned += held - unknown;
-        self.booked += unknown;
+        self.returned += u128::from(held - unknown);
+        // It bounds what may be freed.
+        self.booked = self.booked.saturating_add(unknown);
     }
 }
 

@@ -43,13 +43,13 @@ impl Site {
                 self.take_count(id, &tally, fx);
                 self.answer_readers(id, &tally.tokens, asked_before, settled);
                 self.on_more_tokens(id, fx);
-                if led {
-                    self.end_recount(id);
-                    if settled {
-                        self.bound_returning(id, &tally);
-                    }
-                    self.judge_count(id, &tally.tokens, asked_before, settled, fx);
+                // Another's count says it as well: sites that come first may lead all counts.
+                self.end_recount(id);
+                // The outcome of another's may be late, and what this site has counted since is bounded already.
+                if led && settled {
+                    self.bound_returning(id, &tally);
                 }
+                self.judge_count(id, &tally.tokens, asked_before, settled, fx);
             }
             Some(Ended::Void) => {
                 fx.count("quota.count.void");

@@ -239,3 +239,35 @@ fn a_doubt_that_no_count_can_settle_stops_no_redistribution() {
     assert!(acquired_beside_a_list_that_waits(false));
     assert!(acquired_beside_a_list_that_waits(true));
 }
+
+/// Lets time pass, in which a client of r0 has vm counted again and again.
+fn read_all_the_time(cluster: &mut Cluster, seconds: u64) {
+    let mut reads = 0;
+    let mut get = cluster.get(R0, "vm", Read::Exact);
+    for _ in 0..seconds * 20 {
+        cluster.advance(Span::from_millis(50));
+        if !cluster.waits(get) {
+            cluster.info(get);
+            reads += 1;
+            get = cluster.get(R0, "vm", Read::Exact);
+        }
+    }
+    assert!(reads > seconds, "{reads} counts in {seconds} s");
+}
+
+/// A client of r1 releases more than anybody holds: that is to be counted. Counts that r0 leads for its reader keep r1 from leading one.
+#[test]
+fn a_site_whose_counts_others_lead_redistributes_still() {
+    let mut cluster = Cluster::new(3, "A site is to count, and others lead all counts.");
+    cluster.create_vm(30, Majority);
+    read_all_the_time(&mut cluster, 2);
+    let release = cluster.release(R1, "vm", 5);
+    read_all_the_time(&mut cluster, 12);
+    let released = cluster.outcome(release);
+    let left = cluster.tokens(R1, "vm").left;
+    cluster.acquire(R1, "vm", left);
+    let acquire = cluster.acquire(R1, "vm", 5);
+    read_all_the_time(&mut cluster, 12);
+    assert!(cluster.outcome(acquire).is_ok(), "{:?}; {:?}", cluster.outcome(acquire), cluster.all_tokens());
+    assert_eq!(released, Err(Refusal::NotHeld { quota: Name::new("vm").expect("a name"), amount: 5 }));
+}

@@ -4,10 +4,11 @@ use crate::support::client::has;
 use crate::support::messages::{is_of_a_redistribution, is_stood};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_core::{Body, SiteId, Span};
-use rhumb_quota::catalog::QuotaId;
+use rhumb_quota::catalog::{Change, Definitions, QuotaId};
 use rhumb_quota::info::Read;
 use rhumb_quota::message::{Note, Promise};
 use rhumb_quota::name::Name;
+use rhumb_quota::operation::AMOUNT_MAX;
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{Answer, Request};
 use rhumb_quota::spec::Spec;
@@ -417,4 +418,17 @@ fn what_no_other_site_holds_is_taken_back_where_it_is_missing() {
     cluster.let_go();
     cluster.advance(PATIENCE);
     assert_eq!((held(&cluster, "org"), returning(&cluster, R0, "org")), ([0; 3], 0));
+}
+
+/// A quota as large as one may be is made below another again and again; clients acquire all of it, and it is dropped.
+#[test]
+fn quotas_may_be_dropped_for_ever() {
+    let mut definitions = Definitions::default();
+    let mut make = |change: Change| definitions.apply(&change).expect("made");
+    make(Change::Create { name: name("org"), spec: Spec::new(AMOUNT_MAX) });
+    for number in 2..5_000 {
+        make(Change::Create { name: name("team"), spec: Spec { parent: Some(name("org")), ..Spec::new(AMOUNT_MAX) } });
+        make(Change::Drop { name: name("team") });
+        make(Change::End { losses: 0, held: [(QuotaId(number), AMOUNT_MAX)].into() });
+    }
 }
