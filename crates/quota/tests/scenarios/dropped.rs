@@ -432,3 +432,28 @@ fn quotas_may_be_dropped_for_ever() {
         make(Change::End { losses: 0, held: [(QuotaId(number), AMOUNT_MAX)].into() });
     }
 }
+
+/// Schedule. `team` stands below `org`, both of 30. No client holds any token. r2 is lost: its 10 of either quota are booked as held.
+///
+/// 1. team is dropped. 10 of org count as held, and no client holds any of these.
+/// 2. A client acquires 5 of org at r1. An operator knows that no client of r2 ever held any, and frees all that is booked.
+#[test]
+fn no_more_is_freed_above_a_dropped_quota_than_counts_as_held() {
+    let mut cluster = org_and_team(3, "A quota is dropped of which tokens are booked, and all that is booked above it is freed.");
+    cluster.kill(R2);
+    cluster.declare_lost(R0, R2);
+    cluster.drop_quota(R0, "team");
+    cluster.advance(PATIENCE);
+    let acquire = cluster.acquire(R1, "org", 5);
+    cluster.advance(SECOND);
+    assert!(cluster.outcome(acquire).is_ok());
+    let get = cluster.get(R0, "org", Read::Exact);
+    cluster.advance(SECOND);
+    let booked = cluster.info(get).booked;
+    assert_eq!(booked, 10, "what r2 had of org");
+    let free = cluster.free(R0, "org", booked);
+    cluster.advance(PATIENCE);
+    let freed = cluster.outcome(free);
+    let held: u64 = [R0, R1].iter().map(|site| cluster.tokens(*site, "org").held).sum();
+    assert!(held >= 5, "a client holds 5, and {held} count as held; {booked} booked, freed: {freed:?}");
+}

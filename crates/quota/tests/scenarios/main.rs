@@ -3,7 +3,6 @@
 //! `UPDATE_GOLDEN=1 cargo test -p rhumb-quota --test scenarios` records them anew.
 
 mod any;
-mod broken;
 mod clients;
 mod collected;
 mod counts;
