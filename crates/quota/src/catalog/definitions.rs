@@ -424,7 +424,7 @@ mod tests {
         }
         end(&mut definitions, team, 5);
         let settled = definitions.get(org).map(|org| (org.settled.returned, org.settled.booked));
-        assert_eq!(settled, Some((2, 3)), "of 5, the 3 that are booked for the lost site may be clients' of org");
+        assert_eq!(settled, Some((2, 6)), "of 5, the 3 that are booked for the lost site may be clients' of org");
     }
 
     #[test]
