@@ -58,7 +58,7 @@ def main():
         "machine": machine.describe(options.folder),
         "comparisons": [],
     }
-    print("{cores} cores, kernel {kernel}, {filesystem}, a sync takes {0:.2f} ms".format(document["machine"]["sync_ms"]["median"], **document["machine"]))
+    print(machine.line(document["machine"]))
     progress = Progress(sum(steps(comparison, options) for comparison in chosen))
     for comparison in chosen:
         result = compare(comparison, options, progress)

@@ -23,6 +23,11 @@ def describe(folder):
     }
 
 
+def line(described):
+    load, sync = described["load_average"][0], described["sync_ms"]["median"]
+    return f"{described['cores']} cores, kernel {described['kernel']}, {described['filesystem']}, load {load:.1f}, a sync takes {sync:.2f} ms"
+
+
 def sync_times_ms(folder):
     """How long the disk takes to make a block at the end of a file durable."""
     times = []

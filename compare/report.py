@@ -1,19 +1,20 @@
 """Results as a table and as JSON."""
 
-from comparison import PER_SECOND
+from comparison import PER_SECOND, SECONDS
+
+BETTER = {PER_SECOND: "more", SECONDS: "less"}
 
 
 def table(result):
     """A line for each case: the median of each system and the ratio, each with the least and the most in brackets."""
     ours, theirs = result.systems
-    head = ["", "", ours, theirs, f"{ours}/{theirs}"]
-    lines = [[case.name, case.unit, *(shown(result.spread(case, system)) for system in result.systems), shown(result.ratio(case))] for case in result.cases]
-    widths = [max(map(len, column)) for column in zip(head, *lines)]
-    better = {case.unit: f"{case.unit}: more is better" if case.unit == PER_SECOND else f"{case.unit}: less is better" for case in result.cases}
-    return "\n".join([
-        f"{result.name}; {', '.join(better.values())}",
-        *("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in [head, *lines]),
-    ])
+    lines = [["", "", ours, theirs, f"{ours}/{theirs}"]]
+    for case in result.cases:
+        spreads = [*(result.spread(case, system) for system in result.systems), result.ratio(case)]
+        lines.append([case.name, case.unit, *map(shown, spreads)])
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    legend = ", ".join(dict.fromkeys(f"{case.unit}: {BETTER[case.unit]} is better" for case in result.cases))
+    return "\n".join([f"{result.name}; {legend}", *("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)])
 
 
 def shown(spread):
