@@ -37,6 +37,8 @@ class Analytic(Comparison):
     summary = "COPY of --rows rows, a count, a filtered aggregate and a join over them, one region, beside PostgreSQL"
     programs = (INITDB, POSTGRES, PSQL)
 
+    preparation = "writing rows to files, starting the servers"
+
     def cases(self):
         return [COPY, *QUERIES]
 

@@ -45,6 +45,9 @@ class Comparison:
     # What has to be installed.
     programs = ()
 
+    # What happens before there are data.
+    preparation = "starting the servers"
+
     def cases(self):
         raise NotImplementedError
 

@@ -23,6 +23,7 @@ REGIONS = 3
 RECORDS = 10_000
 # Of a record of YCSB: ten fields of 100 bytes.
 VALUE_BYTES = 1000
+LOADERS = 8 * REGIONS
 
 BENCHMARK_MODULE = Path(__file__).resolve().parent / "etcd-benchmark"
 
@@ -31,12 +32,20 @@ class ThreeRegions(Comparison):
     name = "three-regions"
     summary = f"update of one of {RECORDS:,} records, three regions without delay, beside etcd with three members"
     programs = (ETCD, GO)
+    preparation = "building etcd's benchmark, which takes minutes the first time, starting the servers"
 
     def cases(self):
         return [Case(f"{count} connections", count) for count in (REGIONS, 21 * REGIONS)]
 
     def contenders(self, options, folder):
-        return [RhumbBench(Rhumb(folder, options.binary, REGIONS)), EtcdBenchmark(Etcd(folder), options.build / "etcd-benchmark")]
+        benchmark = options.build / "etcd-benchmark"
+        build(benchmark)
+        return [RhumbBench(Rhumb(folder, options.binary, REGIONS)), EtcdBenchmark(Etcd(folder), benchmark)]
+
+
+def build(benchmark):
+    benchmark.parent.mkdir(parents=True, exist_ok=True)
+    measured([GO.path(), "build", "-o", benchmark, "go.etcd.io/etcd/v3/tools/benchmark"], cwd=BENCHMARK_MODULE)
 
 
 class RhumbBench(Contender):
@@ -61,17 +70,19 @@ class EtcdBenchmark(CountedContender):
         self.binary = binary
 
     def load(self):
-        """Builds the client; keys are made as they are first written, nearly all while it warms up."""
-        if not self.binary.exists():
-            self.binary.parent.mkdir(parents=True, exist_ok=True)
-            measured([GO.path(), "build", "-o", self.binary, "go.etcd.io/etcd/v3/tools/benchmark"], cwd=BENCHMARK_MODULE)
+        """The keys that `stm` draws: numbers, each as 16 bytes."""
+        options = ["--sequential-keys", "--key-size=16", f"--key-space-size={RECORDS}", f"--total={RECORDS}"]
+        measured(self.benchmark("put", LOADERS, *options))
 
     def send(self, case, requests):
-        command = [
-            self.binary, "stm", "--isolation=r", f"--endpoints={self.server.endpoints()}", f"--conns={case.size}", f"--clients={case.size}",
-            f"--keys={RECORDS}", "--keys-per-txn=1", "--txn-wr-percent=100", f"--val-size={VALUE_BYTES}", f"--total={requests}",
+        options = ["--isolation=r", f"--keys={RECORDS}", "--keys-per-txn=1", "--txn-wr-percent=100", f"--total={requests}"]
+        return report(measured(self.benchmark("stm", case.size, *options)))
+
+    def benchmark(self, kind, connections, *options):
+        return [
+            self.binary, kind, f"--endpoints={self.server.endpoints()}", f"--conns={connections}", f"--clients={connections}",
+            f"--val-size={VALUE_BYTES}", *options,
         ]
-        return report(measured(command))
 
 
 def report(text):

@@ -2,8 +2,8 @@
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from comparison import Case, Figure
 from summary import ratios, spread
@@ -42,14 +42,15 @@ class Result:
 
 
 def steps(comparison, options):
-    """How many steps of progress `compare` takes: data, warming up, and rounds, of two contenders."""
-    return 2 + 2 * len(comparison.cases()) * (1 + options.rounds)
+    """How many steps of progress `compare` takes: preparation, then data, warming up and rounds of two contenders."""
+    return 3 + 2 * len(comparison.cases()) * (1 + options.rounds)
 
 
 def compare(comparison, options, progress):
     with TemporaryDirectory(prefix="rhumb-compare-", dir=options.folder) as folder, ExitStack() as running:
         # Also for the user that PostgreSQL runs as.
         Path(folder).chmod(0o755)
+        progress.step(f"{comparison.name}: {comparison.preparation}")
         contenders = comparison.contenders(options, Path(folder))
         for contender in contenders:
             running.enter_context(contender.server)
