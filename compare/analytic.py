@@ -10,10 +10,8 @@ from client import measured
 from comparison import SECONDS, Case, Comparison, Contender, Figure
 from postgresql import PostgreSQL
 from programs import INITDB, POSTGRES, PSQL
-from rhumb import Rhumb
+from rhumb import ROWS_PER_COPY, Rhumb
 
-# A transaction of Rhumb writes no more than 100,000 rows and 12 MiB, so both systems load in pieces.
-ROWS_PER_COPY = 50_000
 ROWS_PER_CUSTOMER = 100
 COUNTRIES = 20
 AMOUNT_MAX = 10_000

@@ -6,6 +6,10 @@ import signal
 
 from server import Server, output
 
+# A transaction writes no more than 100,000 rows, and may not prepare in time if it comes near that while the machine is busy. So all systems load in
+# pieces of as many rows.
+ROWS_PER_COPY = 10_000
+
 
 class Rhumb(Server):
     name = "Rhumb"

@@ -7,11 +7,9 @@ from client import measured
 from comparison import Case, Comparison, Contender, Figure
 from postgresql import PostgreSQL
 from programs import INITDB, PGBENCH, POSTGRES, PSQL
-from rhumb import Rhumb
+from rhumb import ROWS_PER_COPY, Rhumb
 
 ROWS = 100_000
-# A transaction of Rhumb writes no more than 100,000 rows and 12 MiB, so both systems load in pieces.
-ROWS_PER_COPY = 20_000
 
 # An update may meet another of the same row, which Rhumb may refuse as a conflict; pgbench then tries again.
 TRIES_MAX = 10
