@@ -6,7 +6,10 @@ from comparison import Contender
 
 
 class ClientFailed(Exception):
-    pass
+    def __init__(self, explanation, printed=""):
+        super().__init__(explanation)
+        # What the client printed before it failed.
+        self.printed = printed
 
 
 def measured(command, **options):
@@ -14,7 +17,8 @@ def measured(command, **options):
     command = [str(part) for part in command]
     ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
     if ran.returncode != 0:
-        raise ClientFailed(f"{' '.join(command)}\nended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
+        printed = ran.stdout + ran.stderr
+        raise ClientFailed(f"{' '.join(command)}\nended with {ran.returncode}:\n{printed}", printed)
     return ran.stdout
 
 

@@ -35,6 +35,8 @@ Latency distribution:
   99.9% in 0.1845 secs.
 """
 
+PIECE = analytic.Piece("sale", "sale-0")
+
 PSQL = """Timing is on.
 COPY 20000
 Time: 968.342 ms
@@ -91,6 +93,35 @@ class Rounds(unittest.TestCase):
         self.assertEqual(fake.sent, [fake.TRIAL, 10_000, 20_000])
 
 
+class Refused(unittest.TestCase):
+    """A COPY, which is tried again if the database says that it may."""
+
+    def contender(self, *answers):
+        class Fake(analytic.AnalyticContender):
+            left = list(answers)
+
+            def timed(self, *_):
+                answer = self.left.pop(0)
+                if isinstance(answer, Exception):
+                    raise answer
+                return answer
+
+        return Fake(server=None, pieces=[])
+
+    def test_what_the_refused_try_took_counts(self):
+        refused = ClientFailed("", "Time: 100.5 ms\nERROR:  40001: could not serialize access\n")
+        self.assertEqual(self.contender(refused, [20.0]).copied(PIECE), [100.5, 20.0])
+
+    def test_other_errors_end_it(self):
+        with self.assertRaises(ClientFailed):
+            self.contender(ClientFailed("", "Time: 1.0 ms\nERROR:  42P01: no such table\n"), [20.0]).copied(PIECE)
+
+    def test_there_is_a_last_try(self):
+        refused = ClientFailed("", "Time: 1.0 ms\nERROR:  40001: could not serialize access\n")
+        with self.assertRaises(ClientFailed):
+            self.contender(*[refused] * analytic.TRIES_MAX, [20.0]).copied(PIECE)
+
+
 class Reports(unittest.TestCase):
     def test_pgbench(self):
         details = {"latency_average_ms": 5.812, "transactions": 2064, "failed": 3, "retried": 5}
@@ -110,9 +141,9 @@ class Reports(unittest.TestCase):
             regions.report(ETCD_BENCHMARK + "Error distribution:\n  [3]	etcdserver: too many requests\n")
 
     def test_psql(self):
-        figure = analytic.times(PSQL)
-        self.assertAlmostEqual(figure.value, 2.121039)
-        self.assertEqual(figure.details, {"statements_ms": [968.342, 1152.697]})
+        milliseconds = analytic.times(PSQL)
+        self.assertEqual(milliseconds, [968.342, 1152.697])
+        self.assertAlmostEqual(analytic.figure(milliseconds).value, 2.121039)
 
 
 if __name__ == "__main__":
