@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify fix docs soak soak-cluster fuzz crosscheck release dist
+.PHONY: help demo test verify fix docs soak soak-cluster fuzz crosscheck release dist compare
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,7 +21,7 @@ test: ## All tests.
 	cargo test --package rhumb-quad --features planted --lib -- model::tests::planted
 	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan -- planted caught
 
-verify: ## The read-only gate: format, lints, documentation, what it names, and that the fuzz targets compile.
+verify: ## The read-only gate: format, lints, documentation, what it names, that the fuzz targets compile, and the tests of `make compare`.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
 	cargo clippy --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --package rhumb-paxos-commit --package rhumb-quota --package rhumb-sim --package rhumb-sql --package rhumb-sqlsim --all-targets --features planted -- --deny warnings
@@ -30,6 +30,7 @@ verify: ## The read-only gate: format, lints, documentation, what it names, and 
 	CUSTOM_LIBFUZZER_PATH=/none cargo check --locked --manifest-path fuzz/Cargo.toml --bins --examples
 	.ci/documents
 	.ci/reference
+	python3 -m unittest discover compare
 
 fix: ## Put right what `verify` would complain about, as far as a machine can.
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
@@ -72,3 +73,6 @@ release: ## The binary for real use, optimized: target/dist/rhumb, and its symbo
 dist: $(if $(BINARY),,release) ## Pack it for machines without Rust: a tarball and a container image, in target/dist. BINARY=target/debug/rhumb for another build.
 	@dist/package.py $(or $(BINARY),$${CARGO_TARGET_DIR:-target}/release/rhumb)
 	@dist/check.py $${CARGO_TARGET_DIR:-target}/dist
+
+compare: $(if $(BINARY),,release) ## Rhumb beside PostgreSQL, etcd and Redis, half an hour. COMPARE_ARGS="update redis --rounds 9" and the like. BINARY as for `dist`.
+	@compare/compare.py --binary $(or $(BINARY),$${CARGO_TARGET_DIR:-target}/release/rhumb) $(COMPARE_ARGS)

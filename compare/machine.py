@@ -1,0 +1,56 @@
+"""The machine on which figures were measured."""
+
+import os
+import platform
+import time
+
+from summary import spread
+
+SYNCS = 200
+BLOCK_BYTES = 4096
+
+
+def describe(folder):
+    return {
+        "cores": os.cpu_count(),
+        "processor": field_of("/proc/cpuinfo", "model name"),
+        "memory": field_of("/proc/meminfo", "MemTotal"),
+        "kernel": platform.release(),
+        "filesystem": filesystem_of(folder),
+        # Above zero, others use the machine too.
+        "load_average": os.getloadavg(),
+        "sync_ms": vars(spread(sync_times_ms(folder))),
+    }
+
+
+def line(described):
+    load, sync = described["load_average"][0], described["sync_ms"]["median"]
+    return f"{described['cores']} cores, kernel {described['kernel']}, {described['filesystem']}, load {load:.1f}, a sync takes {sync:.2f} ms"
+
+
+def sync_times_ms(folder):
+    """How long the disk takes to make a block at the end of a file durable."""
+    times = []
+    file = os.open(folder, os.O_WRONLY | os.O_TMPFILE)
+    try:
+        for _ in range(SYNCS):
+            os.write(file, bytes(BLOCK_BYTES))
+            start = time.perf_counter()
+            os.fdatasync(file)
+            times.append((time.perf_counter() - start) * 1000)
+    finally:
+        os.close(file)
+    return times
+
+
+def filesystem_of(folder):
+    """Its type: that of the innermost mount which holds the folder."""
+    folder = os.path.realpath(folder)
+    with open("/proc/mounts") as mounts:
+        kinds = {point: kind for _, point, kind, *_ in (line.split() for line in mounts)}
+    return kinds[max((point for point in kinds if os.path.commonpath([point, folder]) == point), key=len)]
+
+
+def field_of(path, name):
+    with open(path) as lines:
+        return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), None)

@@ -1,0 +1,83 @@
+"""One row by its primary key, read or updated, beside PostgreSQL; pgbench is the client of both, with prepared statements."""
+
+import os
+import re
+
+from client import measured
+from comparison import Case, Comparison, Contender, Figure
+from postgresql import PostgreSQL
+from programs import INITDB, PGBENCH, POSTGRES, PSQL
+from rhumb import ROWS_PER_COPY, Rhumb
+
+ROWS = 100_000
+
+# An update may meet another of the same row, which Rhumb may refuse as a conflict; pgbench then tries again.
+TRIES_MAX = 10
+
+TABLE = "CREATE TABLE item (id INT PRIMARY KEY, value INT, filler TEXT)"
+ANY_ROW = f"\\set id random(1, {ROWS})\n"
+
+
+class Rows(Comparison):
+    programs = (INITDB, POSTGRES, PSQL, PGBENCH)
+    statement = ""
+
+    def cases(self):
+        return [Case(f"{count} connection{'s' if count > 1 else ''}", count) for count in (1, 16, 64)]
+
+    def contenders(self, options, folder):
+        script = folder / "script.sql"
+        script.write_text(ANY_ROW + self.statement)
+        return [RowsContender(server, script) for server in (Rhumb(folder, options.binary, regions=1), PostgreSQL(folder))]
+
+
+class PointSelect(Rows):
+    name = "point-select"
+    summary = f"SELECT by primary key over {ROWS:,} rows, one region, beside PostgreSQL"
+    statement = "SELECT value FROM item WHERE id = :id;\n"
+
+
+class Update(Rows):
+    name = "update"
+    summary = f"UPDATE of one row by primary key over {ROWS:,} rows, one region, beside PostgreSQL"
+    statement = "UPDATE item SET value = value + 1 WHERE id = :id;\n"
+
+
+class RowsContender(Contender):
+    def __init__(self, server, script):
+        super().__init__(server)
+        self.script = script
+
+    def load(self):
+        psql(self.server.url(), TABLE)
+        for first in range(1, ROWS + 1, ROWS_PER_COPY):
+            piece = self.server.folder / "piece"
+            piece.write_text("".join(f"{id}\t0\t{'x' * 84}\n" for id in range(first, first + ROWS_PER_COPY)))
+            psql(self.server.url(), f"\\copy item FROM '{piece}'")
+
+    def measure(self, case, seconds):
+        command = [
+            PGBENCH.path(), "--no-vacuum", "--protocol=prepared", f"--file={self.script}", f"--time={seconds}", f"--max-tries={TRIES_MAX}",
+            f"--client={case.size}", f"--jobs={min(case.size, os.cpu_count())}", self.server.url(),
+        ]
+        return report(measured(command))
+
+
+def psql(url, *commands):
+    return measured([PSQL.path(), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", url, *(f"--command={command}" for command in commands)])
+
+
+def report(text):
+    """What pgbench tells at the end."""
+    def number(pattern):
+        return float(re.search(pattern, text)[1])
+
+    return Figure(
+        number(r"tps = ([\d.]+)"),
+        {
+            "latency_average_ms": number(r"latency average = ([\d.]+)"),
+            "transactions": int(number(r"actually processed: (\d+)")),
+            "failed": int(number(r"failed transactions: (\d+)")),
+            "retried": int(number(r"transactions retried: (\d+)")),
+        },
+    )
