@@ -378,9 +378,14 @@ impl Site {
             let quota = self.quotas.get_mut(&scarce).expect("it was just there");
             if lacks && waiting.lacking != scarce {
                 (waiting.lacking, waiting.offers) = (scarce, quota.offers);
+                // What lacks tokens of two quotas has its say in neither: as often as it may, and not until it is overdue.
+                waiting.tries += 1;
             }
             let refusal = match (lacks, heard) {
                 (false, _) => None,
+                (true, false) if waiting.tries >= verdict.tries_max => {
+                    Some(Refusal::Unreachable { quota: name.clone(), why: verdict.why.clone() })
+                }
                 (true, true) if verdict.counted => verdict.refusal(&mut waiting, &name),
                 (true, true) => verdict.refusal(&mut waiting, &name).or_else(|| quota.shortage.refusal(&waiting.operation, &name)),
                 (true, false) => quota.shortage.refusal(&waiting.operation, &name),
