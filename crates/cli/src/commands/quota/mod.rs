@@ -119,6 +119,7 @@ fn risk(what: &What) -> Option<(String, bool)> {
             let risk = format!(
                 "Freeing {amount} of {name}: clients of lost sites no longer hold them.\n\
                  - If a client still holds some, clients together may exceed the limit by as many.\n\
+                 - Free no more than count as held, by `rhumb quota get {name} --exact`, beyond what clients hold.\n\
                  - Quotas above and below {name} are left as they are: each is freed by itself."
             );
             Some((risk, *yes))
