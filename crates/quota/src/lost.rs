@@ -66,7 +66,9 @@
 //!
 //! *Quotas that end.* A dropped quota is counted like a lost site's tokens, by the same heir, and what clients held of it is taken back above it
 //! ([`catalog`](crate::catalog)). What is booked there, and not freed, may be held by no client of it, so that clients of the quota above would hold
-//! more than counts. So as many stay held above, and may be freed there: they are booked there as well.
+//! more than counts. So as many stay held above, and may be freed there: they are booked there as well, some
+//! perhaps for the second time, as the lost site had tokens of both. How many, no site knows: what an operator frees is what counts as held beyond what
+//! clients hold.
 //!
 //! *What S does after the declaration* it does with tokens that are booked as held, so that clients never hold more than
 //! was issued, however long it is cut off.

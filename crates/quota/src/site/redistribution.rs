@@ -59,8 +59,9 @@ impl Verdict {
     /// The refusal for an operation that had its say and still lacks tokens; none: it may wait for the next redistribution.
     fn refusal(&self, waiting: &mut Waiting, quota: &Name) -> Option<Refusal> {
         let Operation { action, amount, .. } = waiting.operation;
-        let (quota, lacks) = (quota.clone(), self.lacks(&waiting.operation));
+        let lacks = self.lacks(&waiting.operation);
         if lacks && self.counted {
+            let quota = quota.clone();
             return Some(match action {
                 Action::Acquire => Refusal::Exceeded { quota, wanted: amount },
                 Action::Release | Action::Free => Refusal::NotHeld { quota, amount },
@@ -68,7 +69,16 @@ impl Verdict {
         }
         waiting.tries += 1;
         let hopeless = self.hopeless && action == Action::Acquire && !lacks;
-        (hopeless || waiting.tries >= self.tries_max).then(|| Refusal::Unreachable { quota, why: self.why.clone() })
+        if hopeless { Some(self.unreachable(quota)) } else { self.given_up(waiting, quota) }
+    }
+
+    /// The refusal for an operation for which enough was tried, whether it had its say or not.
+    fn given_up(&self, waiting: &Waiting, quota: &Name) -> Option<Refusal> {
+        (waiting.tries >= self.tries_max).then(|| self.unreachable(quota))
+    }
+
+    fn unreachable(&self, quota: &Name) -> Refusal {
+        Refusal::Unreachable { quota: quota.clone(), why: self.why.clone() }
     }
 }
 
@@ -383,12 +393,9 @@ impl Site {
             }
             let refusal = match (lacks, heard) {
                 (false, _) => None,
-                (true, false) if waiting.tries >= verdict.tries_max => {
-                    Some(Refusal::Unreachable { quota: name.clone(), why: verdict.why.clone() })
-                }
                 (true, true) if verdict.counted => verdict.refusal(&mut waiting, &name),
                 (true, true) => verdict.refusal(&mut waiting, &name).or_else(|| quota.shortage.refusal(&waiting.operation, &name)),
-                (true, false) => quota.shortage.refusal(&waiting.operation, &name),
+                (true, false) => verdict.given_up(&waiting, &name).or_else(|| quota.shortage.refusal(&waiting.operation, &name)),
             };
             match refusal {
                 None => {
