@@ -1,6 +1,6 @@
 //! A demo with a database of protocol `catenae`: real sites, real clients in all regions, and one region lost and back.
 
-use crate::common::{Demo, code, rows};
+use crate::common::{Demo, a_table_is_the_same_in_all_regions, code, rows};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -31,21 +31,7 @@ async fn statements_and_transactions_of_all_regions_are_one_order() {
     let refused = system.batch_execute("CREATE DATABASE x WITH (protocol = 'carrier_pigeon')").await.expect_err("refused");
     let refused = refused.as_db_error().expect("an error of the server");
     assert_eq!((refused.code().code(), refused.hint()), ("22023", Some("The known protocols are: replicated_commit, catenae, quad.")));
-
-    clients[1].batch_execute("CREATE TABLE item (id INT PRIMARY KEY, name TEXT UNIQUE, n INT NOT NULL)").await.expect("created");
-    // What one region was told, all see at once.
-    clients[4].batch_execute("INSERT INTO item VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)").await.expect("inserted");
-    for client in &clients {
-        assert_eq!(rows(client, "SELECT name FROM item WHERE n > 1 ORDER BY id DESC").await, ["three", "two"]);
-        assert_eq!(rows(client, "SELECT id FROM item ORDER BY id DESC LIMIT 1").await, ["3"]);
-    }
-    clients[3].batch_execute("CREATE INDEX item_n ON item (n)").await.expect("created");
-    assert_eq!(clients[0].execute("UPDATE item SET n = n * 10 WHERE n >= 2", &[]).await.expect("updated"), 2);
-    assert_eq!(clients[2].execute("DELETE FROM item WHERE n = 30", &[]).await.expect("deleted"), 1);
-    assert_eq!(rows(&clients[1], "SELECT id FROM item WHERE n = 20").await, ["2"]);
-    assert_eq!(code(clients[1].batch_execute("INSERT INTO item VALUES (4, 'two', 0)").await), "23505");
-    assert_eq!(clients[1].execute("INSERT INTO item VALUES (4, 'three', 0)", &[]).await.expect("the name is free"), 1);
-    assert_eq!(rows(&clients[0], "SELECT sum(n) FROM item").await, ["21"]);
+    a_table_is_the_same_in_all_regions(&clients).await;
     a_transaction_sees_one_snapshot_and_its_own_writes(&clients).await;
     what_was_read_may_not_have_changed(&clients).await;
     the_names_of_databases_are_elsewhere(&demo, &clients).await;

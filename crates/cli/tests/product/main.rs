@@ -1,6 +1,6 @@
 //! The binary as its users run it: real processes, real clients, an emulated wide area.
 //!
-//! One program of all of them, so that tests that wait leave the machine to others.
+//! One program of all of them: apart, each would link the same clients.
 
 mod catenae;
 mod catenae_settings;

@@ -10,6 +10,7 @@
 //! its seed the same each time. The seed decides which faults there are, and what clients draw; what comes of it hangs on the machine, too.
 
 #[path = "../product/common/mod.rs"]
+#[allow(dead_code, reason = "the soak uses a part of it")]
 mod common;
 
 mod bank;

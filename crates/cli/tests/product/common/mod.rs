@@ -1,5 +1,4 @@
 //! The `rhumb` binary as its users run it, and a demo that is gone when the test is.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -64,6 +63,23 @@ pub fn placement(http: &str) -> Value {
     let answer = get(http, "/placement");
     let (_, body) = answer.split_once("\r\n\r\n").expect("an answer of HTTP");
     serde_json::from_str(body).expect("JSON")
+}
+
+/// Makes a table, an index, and changes rows, each in another region: what one region was told, all see at once.
+pub async fn a_table_is_the_same_in_all_regions(clients: &[Client]) {
+    clients[1].batch_execute("CREATE TABLE item (id INT PRIMARY KEY, name TEXT UNIQUE, n INT NOT NULL)").await.expect("created");
+    clients[4].batch_execute("INSERT INTO item VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)").await.expect("inserted");
+    for client in clients {
+        assert_eq!(rows(client, "SELECT name FROM item WHERE n > 1 ORDER BY id DESC").await, ["three", "two"]);
+        assert_eq!(rows(client, "SELECT id FROM item ORDER BY id DESC LIMIT 1").await, ["3"]);
+    }
+    clients[3].batch_execute("CREATE INDEX item_n ON item (n)").await.expect("created");
+    assert_eq!(clients[0].execute("UPDATE item SET n = n * 10 WHERE n >= 2", &[]).await.expect("updated"), 2);
+    assert_eq!(clients[2].execute("DELETE FROM item WHERE n = 30", &[]).await.expect("deleted"), 1);
+    assert_eq!(rows(&clients[1], "SELECT id FROM item WHERE n = 20").await, ["2"]);
+    assert_eq!(code(clients[1].batch_execute("INSERT INTO item VALUES (4, 'two', 0)").await), "23505");
+    assert_eq!(clients[1].execute("INSERT INTO item VALUES (4, 'three', 0)", &[]).await.expect("the name is free"), 1);
+    assert_eq!(rows(&clients[0], "SELECT sum(n) FROM item").await, ["21"]);
 }
 
 /// The rows of a statement, as text, columns between bars.
