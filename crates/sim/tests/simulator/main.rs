@@ -1,6 +1,6 @@
 //! The simulator, and every protocol in it: scenarios, seeds, latencies, planted bugs.
 //!
-//! One program of all of them: each compiles the worlds of its protocols anew.
+//! One program of all of them: apart, each would compile the worlds of its protocols anew.
 
 mod catenae;
 mod catenae_away;
