@@ -1,7 +1,7 @@
 //! From the conditions of a WHERE to the keys that can satisfy it.
 //!
-//! The keys found are a superset of the answer: whoever uses them evaluates the whole condition on each row again. So a
-//! condition that is not understood costs time, never a wrong result.
+//! The keys found are a superset of the answer: whoever uses them evaluates the whole condition on each row again, unless the keys are
+//! all that it says ([`Access::answers`]). So a condition that is not understood costs time, never a wrong result.
 
 use super::evaluate::constant;
 use super::keys::Keys;
@@ -82,6 +82,11 @@ impl Access {
     /// True if the keys alone say which rows satisfy the conditions.
     pub fn is_complete(&self) -> bool {
         self.complete
+    }
+
+    /// True if the keys are primary keys, and their rows are those that satisfy the conditions: nothing is left to evaluate.
+    pub fn answers(&self) -> bool {
+        self.is_complete() && self.is_of_points()
     }
 
     /// True if the keys are primary keys, known without a read.

@@ -104,7 +104,7 @@ impl ModifyPlan {
 
     /// Whether it may become operations: it touches rows by their primary keys and nothing that it writes depends on what they hold.
     pub fn fit(&self) -> Result<(), Unfit> {
-        let by_key = matches!(&self.rows, Source::Keys { access, .. } if access.is_of_points() && access.is_complete());
+        let by_key = matches!(&self.rows, Source::Keys { access, .. } if access.answers());
         let unread = match &self.change {
             // Index entries lie where the values of the row say.
             Change::Delete => self.table.indexes.is_empty(),

@@ -31,12 +31,17 @@ pub struct Select {
     pub reverse: bool,
     pub limit: Option<Expr>,
     pub offset: Option<Expr>,
+    /// True if it shows columns of at most one row, which its key alone tells: nothing is evaluated, and nothing comes in pages.
+    pub of_one_row: bool,
 }
 
 impl SelectPlan {
     /// Runs it; rows are read as the stream is polled.
     pub fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
         let select = self.0.clone();
+        if select.of_one_row {
+            return select.one_row(cx);
+        }
         let (limit, offset) = select.counts(cx.parameters)?;
         let keys = select.access.resolve(&select.table, cx.parameters)?.reversed(select.reverse);
         let rows = keys.with_limit(limit.map(|limit| limit.saturating_add(offset))).open(select.table.clone());
@@ -111,6 +116,18 @@ impl SelectPlan {
 }
 
 impl Select {
+    /// The one row, read once the stream is polled.
+    fn one_row(self: Arc<Select>, cx: Running<'_>) -> SqlResult<Effect> {
+        let mut rows = self.access.resolve(&self.table, cx.parameters)?.open(self.table.clone());
+        let handle = cx.handle.clone();
+        let shown = async move {
+            let mut active = handle.lock().await?;
+            let page = rows.next_page(active.txn.as_mut()).await?;
+            Ok(self.projection.pick(page))
+        };
+        Ok(Effect::Rows(futures::stream::once(shown).boxed()))
+    }
+
     /// LIMIT and OFFSET.
     fn counts(&self, parameters: &[Datum]) -> SqlResult<(Option<usize>, usize)> {
         let count = |expr: &Option<Expr>, name| expr.as_ref().map(|expr| row_count(expr, parameters, name)).transpose();

@@ -108,7 +108,7 @@ fn plan_by_keys(
     let access = Access::of(&table, filter.as_slice());
 
     let compiler = expressions.finish();
-    let filter = filter.map(|filter| compiler.compile(filter)).transpose()?;
+    let filter = filter.filter(|_| !access.answers()).map(|filter| compiler.compile(filter)).transpose()?;
     let change = match assignments {
         None => Change::Delete,
         Some(assignments) => {

@@ -52,9 +52,10 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, query: &ast::Query) -> 
 
     let compiler = expressions.finish();
     let projection = projection.compile(&compiler, &table)?;
-    let filter = filter.map(|filter| compiler.compile(filter)).transpose()?;
+    let filter = filter.filter(|_| !access.answers()).map(|filter| compiler.compile(filter)).transpose()?;
     let columns = Some(projection.columns.clone());
-    let select = Select { table: table.clone(), access, filter, projection, reverse, limit, offset };
+    let of_one_row = access.answers() && access.is_single() && projection.is_plain() && limit.is_none() && offset.is_none();
+    let select = Select { table: table.clone(), access, filter, projection, reverse, limit, offset, of_one_row };
     Ok(Some(Plan {
         tables: vec![table],
         once: false,
