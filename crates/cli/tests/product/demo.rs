@@ -111,9 +111,10 @@ async fn what_is_kept_is_there_again_on_the_same_ports_even_after_the_demo_itsel
     let pids = demo.pids();
     demo.end(Signal::KILL);
     until("no site outlives its demo", || !pids.iter().any(|&pid| lives(pid)));
-    drop(demo);
+    // Nor does another demo take its ports.
+    let lane = demo.leave();
 
-    let mut demo = Demo::start(&arguments);
+    let mut demo = Demo::start_in(lane, &arguments);
     assert_eq!(demo.ready(), ready);
     assert_eq!(words(&demo.connect(1).await, 1).await.as_deref(), Some("hello"));
     assert_eq!(demo.end(Signal::TERM).0.code(), Some(0));

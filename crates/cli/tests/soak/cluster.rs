@@ -2,7 +2,6 @@
 
 use crate::common::{self, Demo};
 use rhumb_bench::client::postgres::Endpoint;
-use rhumb_core::wan;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
@@ -46,7 +45,6 @@ impl Cluster {
     /// Starts it.
     pub fn start() -> Cluster {
         let data = tempfile::tempdir().expect("a folder");
-        common::take_own_ports(data.path(), wan::profile(PROFILE).expect("shipped").matrix().names());
         let demo = Demo::start(&["--wan", PROFILE, "--data", data.path().to_str().expect("text")]);
         let ready = demo.ready();
         let site = |site: &Value| {

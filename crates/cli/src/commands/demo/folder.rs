@@ -98,9 +98,9 @@ impl SitePlan {
     }
 }
 
-/// Makes `folder` ready for a demo of `network`: chooses ports, and writes the configuration of each site. Without a
-/// `placement` it stays as it was in this folder.
-pub fn prepare(folder: &Path, network: &Network, placement: Option<Placement>) -> Result<Prepared, DemoError> {
+/// Makes `folder` ready for a demo of `network`: chooses ports, those of the folder or others (all `ports_from` that one on, if it is
+/// given), and writes the configuration of each site. Without a `placement` it stays as it was in this folder.
+pub fn prepare(folder: &Path, network: &Network, placement: Option<Placement>, ports_from: Option<u16>) -> Result<Prepared, DemoError> {
     let sites_per_region = network.sites_per_region;
     let count = network.regions.len() * usize::from(sites_per_region);
     if !(1..=SITES_MAX).contains(&count) {
@@ -111,7 +111,12 @@ pub fn prepare(folder: &Path, network: &Network, placement: Option<Placement>) -
     std::fs::create_dir_all(folder).map_err(file("cannot make the folder", folder))?;
     let folder = &folder.canonicalize().map_err(file("cannot find the folder", folder))?;
     let kept = kept(folder)?;
-    let ports = ports::choose(count, kept.as_ref().map_or(&network.ports, |shape| &shape.ports))?;
+    let preferred = match (&kept, ports_from) {
+        (Some(shape), _) => &shape.ports[..],
+        (None, None) => &network.ports,
+        (None, Some(_)) => &[],
+    };
+    let ports = ports::choose(count, preferred, ports_from)?;
     let cluster = kept.as_ref().map_or_else(|| format!("demo-{:016x}", rand::random::<u64>()), |shape| shape.cluster.clone());
     let mut shape = Shape { cluster, regions: network.regions.clone(), sites_per_region, ports, placement };
     let mut placement = asked.unwrap_or_else(|| placement::Placement::everywhere(topology.region_count()));
@@ -240,7 +245,7 @@ mod tests {
     fn a_folder_is_used_again_for_the_same_shape_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().canonicalize().expect("it is there");
-        let sites = prepare(&folder, &network(2, 2), None).expect("an empty folder").sites;
+        let sites = prepare(&folder, &network(2, 2), None, None).expect("an empty folder").sites;
         assert_eq!(sites.iter().map(SitePlan::name).collect::<Vec<_>>(), ["region1/0", "region1/1", "region2/0", "region2/1"]);
         for site in &sites {
             Config::load(&site.config).expect("a whole configuration");
@@ -248,10 +253,10 @@ mod tests {
         let secret = |site: &SitePlan| Config::load(&site.config).expect("a whole configuration").secret_file;
         let made = std::fs::read(secret(&sites[0])).expect("made");
         Secret::load(&secret(&sites[3])).expect("all sites have it");
-        let again = prepare(&folder, &network(2, 2), None).expect("the same shape").sites;
+        let again = prepare(&folder, &network(2, 2), None, None).expect("the same shape").sites;
         assert_eq!(std::fs::read(secret(&again[2])).expect("kept"), made);
         assert_eq!(again.len(), 4);
-        let error = prepare(&folder, &network(2, 1), None).expect_err("another shape").to_string();
+        let error = prepare(&folder, &network(2, 1), None, None).expect_err("another shape").to_string();
         let expected = "holds a cluster of region1, region2 with 2 sites each, not of region1, region2 with 1 site each: ask for the same, or name another folder";
         assert_eq!(error, format!("{} {expected}", folder.display()));
     }
@@ -259,7 +264,7 @@ mod tests {
     #[test]
     fn sites_of_different_demos_do_not_take_each_other_for_theirs() {
         let name = |folder: &Path| {
-            let sites = prepare(folder, &network(2, 1), None).expect("the same shape").sites;
+            let sites = prepare(folder, &network(2, 1), None, None).expect("the same shape").sites;
             let names: Vec<String> = sites.iter().map(|site| Config::load(&site.config).expect("a whole configuration").cluster).collect();
             assert_eq!(names[0], names[1]);
             names[0].clone()
@@ -283,7 +288,7 @@ mod tests {
             let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
             Some(Placement { active: names(active), passive: names(passive), coordinators: BTreeMap::new() })
         };
-        let prepare = |placement| prepare(&folder, &network(4, 1), placement);
+        let prepare = |placement| prepare(&folder, &network(4, 1), placement, None);
         let error = prepare(placed(&["region1", "region9"], &[])).expect_err("no such region").to_string();
         let expected =
             "--active[1]: `region9` is not among the regions; did you mean `region4`? expected one of region1, region2, region3, region4";
@@ -303,14 +308,14 @@ mod tests {
     #[test]
     fn a_folder_of_a_version_without_ports_for_redis_clients_is_used_again() {
         let folder = tempfile::tempdir().expect("a folder");
-        prepare(folder.path(), &network(2, 1), None).expect("an empty folder");
+        prepare(folder.path(), &network(2, 1), None, None).expect("an empty folder");
         let path = folder.path().join(SHAPE_FILE);
         let mut shape: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).expect("written")).expect("JSON");
         for ports in shape["ports"].as_array_mut().expect("ports") {
             ports.as_object_mut().expect("by name").remove("resp").expect("the present version writes it");
         }
         std::fs::write(&path, shape.to_string()).expect("written");
-        let sites = prepare(folder.path(), &network(2, 1), None).expect("what was there before").sites;
+        let sites = prepare(folder.path(), &network(2, 1), None, None).expect("what was there before").sites;
         assert!(sites.iter().all(|site| site.ports.resp != 0));
         assert_ne!(sites[0].ports.resp, sites[1].ports.resp);
     }
@@ -319,7 +324,7 @@ mod tests {
     fn a_folder_of_something_else_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("thesis.tex"), "x").expect("written");
-        let error = prepare(folder.path(), &network(1, 1), None).expect_err("not ours").to_string();
+        let error = prepare(folder.path(), &network(1, 1), None, None).expect_err("not ours").to_string();
         assert!(
             error.ends_with("is not the data folder of a demo (it is not empty and has no file demo.json): name an empty or a new folder"),
             "{error}"
@@ -329,8 +334,8 @@ mod tests {
 
     #[test]
     fn too_many_processes_are_refused() {
-        let error = prepare(Path::new("/nonexistent"), &network(5, 50), None).expect_err("too many").to_string();
+        let error = prepare(Path::new("/nonexistent"), &network(5, 50), None, None).expect_err("too many").to_string();
         assert_eq!(error, "5 regions of 50 sites would be 250 processes; a demo runs 1 to 128");
-        assert!(prepare(Path::new("/nonexistent"), &network(0, 1), None).is_err());
+        assert!(prepare(Path::new("/nonexistent"), &network(0, 1), None, None).is_err());
     }
 }

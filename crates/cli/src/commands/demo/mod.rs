@@ -53,6 +53,8 @@ const TICK: Duration = Duration::from_millis(100);
   rhumb demo --active california,oregon,virginia --passive ireland
                                               three regions vote, Ireland holds a copy, Singapore reads elsewhere
   rhumb demo --sites-per-region 2             two shards, each at a site of its own in every region
+  rhumb demo --ports-from 20000 --state other.json
+                                              another demo beside the first
 
 Shipped profiles: paper_replicated_commit_5, paper_samya_5, paper_gplacer_9, aws_32, azure_48, gcp_39, aws_azure_42.
 While it runs, `rhumb chaos` kills sites and cuts links, `rhumb status` looks at them, and `rhumb bench` puts them under
@@ -80,6 +82,10 @@ pub struct Args {
     /// Keep data, configurations and logs in this folder, and go on with what is there. Otherwise they go at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Look for free ports from this one on, so that two demos stay out of each other's way; a folder's own are kept
+    /// [default: the documented ones and on].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1_024..=i64::from(ports::LAST)))]
+    ports_from: Option<u16>,
     /// Once the cluster serves, write {"regions":[{"name","pg","resp","http"}…]} to this file.
     #[arg(long, value_name = "PATH")]
     ready_file: Option<PathBuf>,
@@ -118,7 +124,7 @@ async fn demo(args: &Args) -> Result<(), DemoError> {
         coordinators: BTreeMap::new(),
     });
     let placement = asked.or_else(|| network.placement.clone());
-    let Prepared { sites, placement } = folder::prepare(data.path(), &network, placement)?;
+    let Prepared { sites, placement } = folder::prepare(data.path(), &network, placement, args.ports_from)?;
     let control = state.with_extension("sock");
     let mut orders = control::listen(&control).map_err(file("cannot listen at", &control))?;
     let _left_behind = LeftBehind([Some(state.clone()), Some(control.clone()), args.ready_file.clone()].into_iter().flatten().collect());

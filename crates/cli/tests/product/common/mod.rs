@@ -1,25 +1,19 @@
 //! The `rhumb` binary as its users run it, and a demo that is gone when the test is.
 
+mod lane;
+
+use lane::Lane;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
-
-/// Demos choose their ports one after the other.
-static ONE_DEMO: Mutex<()> = Mutex::new(());
-
-/// Where ports of demos that choose none by themselves lie, below those that others choose.
-const PORT_FIRST: u32 = 16_000;
-const PORTS_OF_PROCESS: u32 = 20;
-const PROCESSES: u32 = 400;
 
 /// A port that stays free when it is given up, for a site to bind: below those that systems give to outgoing connections, and each
 /// time another.
@@ -148,13 +142,22 @@ pub fn code<T>(result: Result<T, tokio_postgres::Error>) -> String {
 pub struct Demo {
     child: Child,
     folder: TempDir,
-    _alone: MutexGuard<'static, ()>,
+    lane: Option<Lane>,
 }
 
 impl Demo {
     /// Starts one, and waits until its ready file is there. Its temporary files are in a folder of the test's own.
     pub fn start(arguments: &[&str]) -> Demo {
-        let alone = ONE_DEMO.lock().unwrap_or_else(PoisonError::into_inner);
+        Demo::start_in(Lane::one(), arguments)
+    }
+
+    /// The same, while no other demo runs.
+    pub fn start_alone(arguments: &[&str]) -> Demo {
+        Demo::start_in(Lane::all(), arguments)
+    }
+
+    /// The same in a lane that the test has.
+    pub fn start_in(lane: Lane, arguments: &[&str]) -> Demo {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(folder.path().join("tmp")).expect("a folder in it");
         let said = File::create(folder.path().join("out.txt")).expect("a file in it");
@@ -163,13 +166,14 @@ impl Demo {
             .args(arguments)
             .args([Path::new("--ready-file"), &folder.path().join("ready.json")])
             .args([Path::new("--state"), &folder.path().join("demo.json")])
+            .args(["--ports-from", &lane.port()])
             .env("TMPDIR", folder.path().join("tmp"))
             .stdin(Stdio::null())
             .stdout(said.try_clone().expect("a second handle"))
             .stderr(said)
             .spawn()
             .expect("the binary runs");
-        let mut demo = Demo { child, folder, _alone: alone };
+        let mut demo = Demo { child, folder, lane: Some(lane) };
         let ready = demo.path("ready.json");
         while !ready.exists() {
             if let Some(status) = demo.child.try_wait().expect("a child") {
@@ -178,6 +182,11 @@ impl Demo {
             std::thread::sleep(Duration::from_millis(20));
         }
         demo
+    }
+
+    /// Ends it, if it has not ended, and leaves its lane to one that comes after.
+    pub fn leave(mut self) -> Lane {
+        self.lane.take().expect("taken here alone, and only once")
     }
 
     /// What the ready file says of a region: its `name`, or the address of its `http`, `sql` or `resp`.
@@ -301,17 +310,4 @@ pub fn until(what: &str, mut met: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(20));
     }
     panic!("never happened: {what}");
-}
-
-/// Makes the folder that of a demo that had ports of its own: a demo started elsewhere meanwhile would take those of a
-/// dead site, and its clients with them.
-pub fn take_own_ports(folder: &Path, regions: &[String]) {
-    let first = PORT_FIRST + std::process::id() % PROCESSES * PORTS_OF_PROCESS;
-    let ports = |site: u32| {
-        let first = first + 4 * site;
-        json!({ "sql": first, "http": first + 1, "peer": first + 2, "resp": first + 3 })
-    };
-    let ports: Vec<_> = (0..regions.len() as u32).map(ports).collect();
-    let shape = json!({ "regions": regions, "sites_per_region": 1, "ports": ports });
-    std::fs::write(folder.join("demo.json"), shape.to_string()).expect("written");
 }

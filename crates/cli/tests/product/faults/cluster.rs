@@ -35,8 +35,7 @@ impl Cluster {
         let turn = std::env::var("RHUMB_FAULTS_TURN").map_or(0, |turn| turn.parse().expect("RHUMB_FAULTS_TURN is a number"));
         let matrix = wan::profile(PROFILE).expect("shipped").matrix();
         let data = tempfile::tempdir().expect("a folder");
-        common::take_own_ports(data.path(), matrix.names());
-        let demo = Demo::start(&["--wan", PROFILE, "--data", data.path().to_str().expect("text")]);
+        let demo = Demo::start_alone(&["--wan", PROFILE, "--data", data.path().to_str().expect("text")]);
         let endpoints = Endpoint::from_ready_file(&demo.path("ready.json")).expect("the demo wrote it");
         load::init(&endpoints).await;
         majority::prepare(&demo.connect(0).await).await;
