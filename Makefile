@@ -11,15 +11,15 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 	cargo build --package rhumb
 	@$${CARGO_TARGET_DIR:-target}/debug/rhumb demo $(DEMO_ARGS)
 
+# One set of packages, so that nothing is built twice for tests with planted bugs.
+PLANTED := --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --package rhumb-quota --package rhumb-sim --features planted
+
 test: ## All tests.
 	@echo "On two cores this takes about 45 minutes the first time, 20 of them to build."
 	cargo test --workspace
-	cargo test --package rhumb-replicated-commit --package rhumb-sim --features planted --test scenarios
-	cargo test --package rhumb-replicated-commit --package rhumb-sim --features planted --test simulator -- world:: planted:: quad_moves:: catenae_replication::
-	cargo test --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --features planted --test model -- planted
-	cargo test --package rhumb-catenae --features planted --lib agreement
-	cargo test --package rhumb-quad --features planted --lib -- model::tests::planted
-	cargo test --package rhumb-quota --features planted --test scenarios --test model_avantan -- planted caught
+	cargo test $(PLANTED) --test scenarios
+	cargo test $(PLANTED) --test simulator -- world:: planted:: quad_moves:: catenae_replication::
+	cargo test $(PLANTED) --test model --test model_avantan --lib -- planted agreement caught
 
 verify: ## The read-only gate: format, lints, documentation, what it names, that the fuzz targets compile, and the tests of `make compare`.
 	cargo fmt --all --check
