@@ -48,6 +48,8 @@ pub(crate) struct Process<A: Actor> {
     /// What the step being carried out has cost so far.
     pub(crate) step_cost: Span,
     pub(crate) disk: Disk<A>,
+    /// What nothing waits for falls due at an event that is scheduled.
+    pub(crate) falls_due: bool,
     /// If set, the next step of at least two effects ends in a crash; then how long the site stays down.
     pub(crate) crash_mid_step: Option<Option<Span>>,
     /// If set, the next sync fails, and the incarnation ends; then how long the site stays down.
@@ -89,9 +91,17 @@ impl<A: Actor> Site<A> {
     pub(crate) fn start(&mut self, actor: A) {
         assert!(self.process.is_none(), "a site that is up does not start");
         self.incarnation += 1;
-        let (inbox, disk) = (VecDeque::new(), Disk::new());
-        let (turn, busy_until, step_cost) = (None, Time::ZERO, Span::ZERO);
-        self.process = Some(Process { actor, inbox, turn, busy_until, step_cost, disk, crash_mid_step: None, fail_sync: None });
+        self.process = Some(Process {
+            actor,
+            inbox: VecDeque::new(),
+            turn: None,
+            busy_until: Time::ZERO,
+            step_cost: Span::ZERO,
+            disk: Disk::new(),
+            falls_due: false,
+            crash_mid_step: None,
+            fail_sync: None,
+        });
     }
 
     /// Ends the process. The store loses what was not synced, but for a part that `rng` draws: often nothing of it, often
