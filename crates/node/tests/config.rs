@@ -378,5 +378,6 @@ fn other_values_that_cannot_be_are_named_with_what_is_allowed() {
         ("data_dir", "secret_file = \"\"\ndata_dir", "site.toml, secret_file: is empty; expected a file"),
         ("[wan]", "[clock]\nmax_offset_ms = 99\n[wan]", "site.toml, clock.max_offset_ms: is 99; expected 100 to 600000"),
         ("[wan]", "[storage]\ncache_mib = 0\n[wan]", "site.toml, storage.cache_mib: is 0; expected 1 to 1048576"),
+        ("[wan]", "[storage]\nrow_cache_mib = 0\n[wan]", "site.toml, storage.row_cache_mib: is 0; expected 1 to 1048576"),
     ]);
 }

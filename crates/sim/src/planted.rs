@@ -7,6 +7,8 @@ pub enum Planted {
     AnswerBeforeSync,
     /// Any clock is believed: no message is refused for it, and no site waits for its own to be confirmed.
     ClocksBelieved,
+    /// What is held in memory of the store stays as it is when the store is written.
+    NewestNotNoted,
     /// A site goes on with any folder that it finds, and is believed by those who have heard of more.
     OldFoldersAccepted,
     /// What waited for a sync that failed leaves all the same before the process ends.

@@ -20,6 +20,7 @@ mod log;
 #[doc(hidden)] // for fuzzing
 pub mod manifest;
 mod memory;
+mod newest;
 mod private;
 mod scan;
 mod small_file;
@@ -34,6 +35,7 @@ pub use fjall::{FjallEngine, FjallOptions};
 pub use garbage::Collected;
 pub use group::{Group, KEY_BYTES_MAX};
 pub use memory::MemoryEngine;
+pub use newest::Newest;
 pub use small_file::{remove_file, replace_file, replace_file_naming_itself};
 pub use stamp::{Stamp, Syncs};
 pub use store::Store;

@@ -7,7 +7,7 @@ use crate::engine::{Entries, View};
 use crate::error::StoreError;
 use crate::layout;
 use bytes::Bytes;
-use rhumb_core::{KeyRange, Row, Timestamp, Value};
+use rhumb_core::{KeyRange, Loaded, Row, Timestamp, Value};
 
 /// Versions of one key that a scan steps over before it seeks past them: about where a seek begins to cost less.
 const STEPS_MAX: usize = 8;
@@ -55,6 +55,21 @@ impl<T> Page<T> {
     pub fn into_found(self) -> Vec<T> {
         self.found
     }
+}
+
+/// The first of `rows`, as many as have `bytes` bytes, one at least.
+pub fn within<E>(rows: impl Iterator<Item = Result<Row, E>>, bytes: usize) -> Result<Loaded, E> {
+    let mut found = Vec::new();
+    let mut sum = 0;
+    for row in rows {
+        let row = row?;
+        sum += row.bytes();
+        if sum > bytes && !found.is_empty() {
+            return Ok(Loaded::Rows { rows: found, more: true });
+        }
+        found.push(row);
+    }
+    Ok(Loaded::Rows { rows: found, more: false })
 }
 
 impl Page<Row> {

@@ -11,7 +11,8 @@ use crate::engine::{Engine, View, Write};
 use crate::error::StoreError;
 use crate::group::Group;
 use crate::layout;
-use crate::scan::{self, Bounds, Page};
+use crate::newest::Newest;
+use crate::scan::{self, Bounds, Page, within};
 use crate::stamps;
 use crate::swept::Swept;
 use bytes::Bytes;
@@ -82,6 +83,32 @@ impl<E: Engine> Store<E> {
         self.engine.sync()
     }
 
+    /// Answers `load` from `newest` where that knows, and lets it know what it did not. No write of the keys may be on its way to the store.
+    pub fn load_through(&self, newest: &mut Newest, load: &Load) -> Result<Loaded, StoreError> {
+        if let Some(known) = newest.answer(load) {
+            return Ok(known);
+        }
+        let view = self.engine.view();
+        let mut row = |key: &Key, at| match newest.row(key, at) {
+            Some(row) => Ok(row),
+            None => {
+                let row = get(&*view, key, at)?;
+                if at == Timestamp::MAX {
+                    newest.fill(&row);
+                }
+                Ok(row)
+            }
+        };
+        match load {
+            Load::Get { keys, at, bytes } => within(keys.iter().map(|key| row(key, *at)), *bytes),
+            Load::Stamps { keys } => {
+                let stamp = |key| row(key, Timestamp::MAX).map(|row| Row { value: None, ..row });
+                Ok(Loaded::Rows { rows: keys.iter().map(stamp).collect::<Result<_, StoreError>>()?, more: false })
+            }
+            Load::ScanStamps { .. } | Load::Scan { .. } | Load::Versions { .. } | Load::Records { .. } => self.load(load),
+        }
+    }
+
     /// Answers `load` from one snapshot of the store.
     pub fn load(&self, load: &Load) -> Result<Loaded, StoreError> {
         let view = self.engine.view();
@@ -113,21 +140,6 @@ fn get(view: &dyn View, key: &Key, at: Timestamp) -> Result<Row, StoreError> {
         Some((version, value)) => Row { key: key.clone(), version, value },
         None => Row { key: key.clone(), version: Timestamp::ZERO, value: None },
     })
-}
-
-/// The first of `rows`, as many as have `bytes` bytes, one at least.
-fn within(rows: impl Iterator<Item = Result<Row, StoreError>>, bytes: usize) -> Result<Loaded, StoreError> {
-    let mut found = Vec::new();
-    let mut sum = 0;
-    for row in rows {
-        let row = row?;
-        sum += row.bytes();
-        if sum > bytes && !found.is_empty() {
-            return Ok(Loaded::Rows { rows: found, more: true });
-        }
-        found.push(row);
-    }
-    Ok(Loaded::Rows { rows: found, more: false })
 }
 
 fn version(view: &dyn View, key: &Key, at: Timestamp) -> Result<Option<Row>, StoreError> {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rhumb_core::Batch;
 use rhumb_core::actor::Space;
-use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Store};
+use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Newest, Store};
 
 /// Writes of one batch to one place: the last counts.
 fn the_last_write_of_a_batch_counts<E: Engine>(store: &Store<E>) {
@@ -91,6 +91,24 @@ proptest! {
             states.push(model);
         }
         states.last().expect("there is always one").check(&store);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is held of the newest versions: nothing, a few of them, or all.
+    #[test]
+    fn what_is_held_of_the_newest_versions_changes_no_answer(steps in steps(), bytes in prop::sample::select(vec![0, 300, 700, 1 << 20])) {
+        let store = Store::open(MemoryEngine::new()).expect("empty");
+        let (mut newest, mut model) = (Newest::new(bytes), Model::default());
+        for step in steps.into_iter().filter(|step| !matches!(step, Step::Reopen { .. })) {
+            if let Step::Apply(batch) = &step {
+                newest.note(batch);
+            }
+            carry_out(&store, &mut model, step);
+            model.check_through(&store, &mut newest);
+        }
     }
 }
 

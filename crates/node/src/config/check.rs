@@ -142,9 +142,10 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
     if config.secret_file.as_os_str().is_empty() {
         return wrong("secret_file", "is empty; expected a file");
     }
-    if !CACHE_MIB.contains(&config.storage.cache_mib) {
+    let caches = [("storage.cache_mib", config.storage.cache_mib), ("storage.row_cache_mib", config.storage.row_cache_mib)];
+    if let Some((key, mib)) = caches.into_iter().find(|(_, mib)| !CACHE_MIB.contains(mib)) {
         let (low, high) = (CACHE_MIB.start(), CACHE_MIB.end());
-        return wrong("storage.cache_mib", format!("is {}; expected {low} to {high}", config.storage.cache_mib));
+        return wrong(key, format!("is {mib}; expected {low} to {high}"));
     }
     let quotas = resolve_quotas(&config.quotas, folder)?;
     let catenae = resolve_catenae(&config.catenae, &topology)?;

@@ -122,13 +122,15 @@ impl Default for Clock {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Storage {
-    /// Memory for caching what is on disk, in MiB.
+    /// Memory for caching blocks of files, in MiB.
     pub cache_mib: u32,
+    /// Memory for the newest versions of rows that were read lately, in MiB.
+    pub row_cache_mib: u32,
 }
 
 impl Default for Storage {
     fn default() -> Storage {
-        Storage { cache_mib: 32 }
+        Storage { cache_mib: 32, row_cache_mib: 32 }
     }
 }
 

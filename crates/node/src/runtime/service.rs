@@ -14,7 +14,7 @@ use crate::metrics::ServiceMetrics;
 use crate::service::Service;
 use crate::transport::{Inbox, Transport};
 use rhumb_core::SiteId;
-use rhumb_store::{Engine, Store};
+use rhumb_store::{Engine, Newest, Store};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -27,6 +27,8 @@ pub struct Common {
     pub site: SiteId,
     /// So many requests to each service may wait for their answers.
     pub requests_max: usize,
+    /// Each service holds so many bytes of the newest versions in its store.
+    pub newest_bytes: u64,
     /// The site's clock.
     pub clock: Clock,
     /// The links to the other sites.
@@ -94,6 +96,7 @@ pub fn start<A: Hosted, E: Engine>(
         transport: Arc::clone(&common.transport),
         disk,
         unapplied,
+        newest: Newest::new(common.newest_bytes),
         loaders,
         failure: common.failure.clone(),
         recovering: common.recovering.clone(),

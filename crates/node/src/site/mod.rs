@@ -48,6 +48,7 @@ impl Site {
         let common = Common {
             site: setup.site,
             requests_max: setup.limits.requests as usize,
+            newest_bytes: u64::from(setup.storage.row_cache_mib) << 20,
             transport: Transport::new(&setup, (secret, incarnations), clock.clone(), failure.clone(), Arc::clone(&metrics)),
             clock,
             failure,

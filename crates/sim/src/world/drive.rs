@@ -204,7 +204,9 @@ impl<A: Actor> World<A> {
             }
             Effect::Load { .. } if self.site(site).is_damaged => self.refuse(site, "a block of its disk cannot be read"),
             Effect::Load { token, load } => {
-                let loaded = self.site(site).store.load(&load).expect("memory does not fail");
+                let state = self.site_mut(site);
+                let process = state.process.as_mut().expect("effects are those of a site that is up");
+                let loaded = state.store.load_through(&mut process.newest, &load).expect("memory does not fail");
                 self.charge_loaded(site, &loaded);
                 self.schedule_input(site, self.now + self.config.local.load, Input::Loaded { token, loaded });
             }
@@ -248,8 +250,12 @@ impl<A: Actor> World<A> {
         if self.rules.breaks(Planted::AnswerBeforeSync) {
             self.let_go(site, std::mem::take(&mut then));
         }
+        let is_noted = !self.rules.breaks(Planted::NewestNotNoted);
         let state = self.site_mut(site);
         let process = state.process.as_mut().expect("effects are those of a site that is up");
+        if is_noted {
+            process.newest.note(batch);
+        }
         process.disk.write(batch.ops.is_empty(), Waiting { token, then });
         self.release(site);
     }

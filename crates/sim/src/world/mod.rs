@@ -52,6 +52,9 @@ pub(crate) struct Outstanding {
     pub(crate) client: Option<usize>,
 }
 
+/// Sites hold so many bytes of the newest versions in their stores: none, a row or two, some, or all.
+const NEWEST_BYTES: [u64; 4] = [0, 400, 4_000, 1 << 18];
+
 /// A world of actors.
 pub struct World<A: Actor> {
     pub(crate) config: Config,
@@ -86,11 +89,12 @@ impl<A: Actor> World<A> {
     /// which count from 1.
     pub fn new(config: Config, seed: u64, factory: impl Fn(SiteId, u64) -> A + 'static) -> World<A> {
         let mut rng = Rng::seeded(seed);
+        let newest_bytes = *Rng::seeded(!seed).pick(&NEWEST_BYTES).expect("there are some to pick from");
         let mut world = World {
             now: Time::ZERO,
             schedule: Schedule::new(),
             network: Network::new(config.rtt.clone(), config.local.message, rng.fork()),
-            sites: config.topology.sites().map(|site| (site, Site::new(config.local.sync))).collect(),
+            sites: config.topology.sites().map(|site| (site, Site::new(config.local.sync, newest_bytes))).collect(),
             factory: Box::new(factory),
             clients: Vec::new(),
             outstanding: BTreeMap::new(),

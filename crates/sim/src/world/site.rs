@@ -5,7 +5,7 @@ use crate::clock::SiteClock;
 use crate::disk::{Disk, SyncSpan};
 use rhumb_core::actor::{Actor, Input};
 use rhumb_core::{Rng, Span, Time};
-use rhumb_store::{MemoryEngine, Store};
+use rhumb_store::{MemoryEngine, Newest, Store};
 use std::collections::VecDeque;
 
 /// One site.
@@ -14,6 +14,8 @@ pub(crate) struct Site<A: Actor> {
     pub(crate) incarnation: u64,
     pub(crate) process: Option<Process<A>>,
     pub(crate) store: Store<MemoryEngine>,
+    /// Of the newest versions in the store it holds so many bytes at the most.
+    pub(crate) newest_bytes: u64,
     pub(crate) clock: SiteClock,
     /// Its process is up, but waits for others to confirm its clock; since when.
     pub(crate) awaits_clock: Option<Time>,
@@ -47,6 +49,7 @@ pub(crate) struct Process<A: Actor> {
     pub(crate) busy_until: Time,
     /// What the step being carried out has cost so far.
     pub(crate) step_cost: Span,
+    pub(crate) newest: Newest,
     pub(crate) disk: Disk<A>,
     /// What nothing waits for falls due at an event that is scheduled.
     pub(crate) falls_due: bool,
@@ -58,11 +61,12 @@ pub(crate) struct Process<A: Actor> {
 
 impl<A: Actor> Site<A> {
     /// A site that has never started.
-    pub(crate) fn new(sync: Span) -> Site<A> {
+    pub(crate) fn new(sync: Span, newest_bytes: u64) -> Site<A> {
         Site {
             incarnation: 0,
             process: None,
             store: Store::open(MemoryEngine::new()).expect("an empty engine opens"),
+            newest_bytes,
             clock: SiteClock::default(),
             awaits_clock: None,
             processes: 0,
@@ -97,6 +101,7 @@ impl<A: Actor> Site<A> {
             turn: None,
             busy_until: Time::ZERO,
             step_cost: Span::ZERO,
+            newest: Newest::new(self.newest_bytes),
             disk: Disk::new(),
             falls_due: false,
             crash_mid_step: None,

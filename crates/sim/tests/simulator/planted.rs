@@ -134,6 +134,15 @@ fn a_clock_that_is_believed_whatever_it_shows_is_caught() {
 }
 
 #[test]
+fn a_row_held_in_memory_that_misses_a_write_is_caught() {
+    let stale = [rhumb_sim::Planted::NewestNotNoted];
+    assert_all_caught(stale, |bug| ReplicatedCommit { driver: Rules::breaking(bug), ..ReplicatedCommit::default() });
+    assert_all_caught(stale, |bug| Catenae { driver: Rules::breaking(bug), ..Catenae::default() });
+    assert_all_caught(stale, |bug| PaxosCommit { driver: Rules::breaking(bug), ..PaxosCommit::default() });
+    assert_all_caught(stale, |bug| Quad { driver: Rules::breaking(bug), ..Quad::default() });
+}
+
+#[test]
 fn a_folder_that_is_not_what_its_site_left_is_caught_where_it_is_accepted() {
     let accepted = [rhumb_sim::Planted::OldFoldersAccepted];
     assert_all_caught(accepted, |bug| ReplicatedCommit { driver: Rules::breaking(bug), ..ReplicatedCommit::default() });

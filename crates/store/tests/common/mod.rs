@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use rhumb_core::actor::{Collect, Op, Space};
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, Row, Timestamp, Value};
-use rhumb_store::{Engine, Store};
+use rhumb_store::{Engine, Newest, Store};
 use std::collections::BTreeMap;
 
 /// Timestamps of the histories lie below this.
@@ -107,15 +107,24 @@ impl Model {
 
     /// Asks the store everything that it may be asked, and compares each answer.
     pub fn check<E: Engine>(&self, store: &Store<E>) {
-        if let Some((load, found, expected)) = self.difference(store) {
+        self.check_through(store, &mut Newest::new(0));
+    }
+
+    /// The same through what is held of the newest versions.
+    pub fn check_through<E: Engine>(&self, store: &Store<E>, newest: &mut Newest) {
+        if let Some((load, found, expected)) = self.difference_through(store, newest) {
             panic!("{load:?} answers\n  {found:?}, should be\n  {expected:?}");
         }
     }
 
     /// The first load that the store does not answer as the model, with both answers.
     pub fn difference<E: Engine>(&self, store: &Store<E>) -> Option<(Load, Loaded, Loaded)> {
+        self.difference_through(store, &mut Newest::new(0))
+    }
+
+    fn difference_through<E: Engine>(&self, store: &Store<E>, newest: &mut Newest) -> Option<(Load, Loaded, Loaded)> {
         self.loads().into_iter().find_map(|load| {
-            let (found, expected) = (store.load(&load).expect("the store can be read"), self.load(&load));
+            let (found, expected) = (store.load_through(newest, &load).expect("the store can be read"), self.load(&load));
             (found != expected).then_some((load, found, expected))
         })
     }

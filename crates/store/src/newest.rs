@@ -1,0 +1,96 @@
+//! The newest versions of keys that were read lately, in memory: what the store would answer, without asking it.
+//!
+//! ```text
+//!   fill   a key's newest version was read from the store, and no write of that key is on its way
+//!   note   a batch is on its way to the store: newer versions take the place of those held
+//!   row    the answer, if the key is held and the reader asks for its newest version or may see it
+//! ```
+//!
+//! It belongs to whoever alone queues the writes of a store, so that a write is noted before anything can be read behind it, and it goes
+//! with the incarnation.
+//!
+//! Invariant: what is held is the newest version among those in the store and on their way there. Deletions are not held: they are
+//! collected, and their keys then have no version at all.
+
+use crate::scan::within;
+use quick_cache::unsync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
+use rhumb_core::actor::Op;
+use rhumb_core::{Batch, Key, Load, Loaded, Row, Timestamp, Value};
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+/// Memory of a key beside its bytes and those of its value, about.
+const EXTRA_BYTES: u64 = 128;
+/// About what a row has, to begin with a table of the right size.
+const ROW_BYTES: u64 = 256;
+
+/// Newest versions, the most used ones of them once they have so many bytes.
+pub struct Newest {
+    rows: Cache<Key, Held, Weight, BuildHasherDefault<DefaultHasher>>,
+}
+
+/// The newest version of a key; zero without a value if it has none.
+#[derive(Clone)]
+struct Held {
+    version: Timestamp,
+    value: Option<Value>,
+}
+
+/// Weighs a key by the bytes that it has in memory.
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<Key, Held> for Weight {
+    fn weight(&self, key: &Key, held: &Held) -> u64 {
+        EXTRA_BYTES + key.0.len() as u64 + held.value.as_ref().map_or(0, |value| value.0.len() as u64)
+    }
+}
+
+impl Newest {
+    /// None held yet, and about `bytes` bytes at the most. The same questions and writes in the same order leave the same.
+    pub fn new(bytes: u64) -> Newest {
+        let options = OptionsBuilder::new().weight_capacity(bytes).estimated_items_capacity((bytes / ROW_BYTES) as usize).build();
+        let options = options.expect("both capacities are given");
+        Newest { rows: Cache::with_options(options, Weight, BuildHasherDefault::default(), DefaultLifecycle::default()) }
+    }
+
+    /// `batch` is on its way to the store.
+    pub fn note(&mut self, batch: &Batch) {
+        for op in &batch.ops {
+            let Op::PutVersion { key, at, value } = op else { continue };
+            let Some(mut held) = self.rows.peek_mut(key).filter(|held| held.version <= *at) else { continue };
+            match value {
+                Some(_) => *held = Held { version: *at, value: value.clone() },
+                None => {
+                    drop(held);
+                    self.rows.remove(key);
+                }
+            }
+        }
+    }
+
+    /// `row` is the newest version in the store, and no write of its key is on its way.
+    pub(crate) fn fill(&mut self, row: &Row) {
+        if row.value.is_some() || row.version == Timestamp::ZERO {
+            self.rows.insert(row.key.clone(), Held { version: row.version, value: row.value.clone() });
+        }
+    }
+
+    /// The newest version of `key` at or below `at`, if that is known.
+    pub(crate) fn row(&self, key: &Key, at: Timestamp) -> Option<Row> {
+        let held = self.rows.get(key).filter(|held| held.version <= at)?;
+        Some(Row { key: key.clone(), version: held.version, value: held.value.clone() })
+    }
+
+    /// The whole answer to `load`, if that is known.
+    pub fn answer(&self, load: &Load) -> Option<Loaded> {
+        match load {
+            Load::Get { keys, at, bytes } => within(keys.iter().map(|key| self.row(key, *at).ok_or(())), *bytes).ok(),
+            Load::Stamps { keys } => {
+                let stamp = |key| self.row(key, Timestamp::MAX).map(|row| Row { value: None, ..row });
+                Some(Loaded::Rows { rows: keys.iter().map(stamp).collect::<Option<_>>()?, more: false })
+            }
+            Load::ScanStamps { .. } | Load::Scan { .. } | Load::Versions { .. } | Load::Records { .. } => None,
+        }
+    }
+}
