@@ -1,12 +1,16 @@
 //! Asks the actors how they are, through the same mailboxes as clients.
 
+use super::fallible::Fallible;
 use super::interactive::Gateway;
+use super::interactive::questions::inquire;
 use super::placements::Placements;
+use super::question::Question;
 use super::quotas::KeepsQuotas;
 use crate::metrics::vitals::Vitals;
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
 use rhumb_catenae::{self as catenae, Site as Catenae, Status as CatenaeVitals};
+use rhumb_core::Actor;
 use rhumb_quad::{self as quad, Explanation, Site as Quad};
 use rhumb_quota::request::{Answer as QuotaAnswer, Request as QuotaRequest, Status as QuotaVitals};
 use rhumb_replicated_commit::{Admin, Answer, Request, Site};
@@ -76,10 +80,11 @@ pub async fn of_catenae(handle: &Handle<Catenae>, status: &Status) -> Option<Cat
 
 /// Asks the actor of QuAD. `None` if it does not answer.
 pub async fn of_quad(handle: &Handle<Quad>, status: &Status) -> Option<Explanation> {
-    match within(status, handle.ask(quad::Request::Admin(quad::Admin::Explain))).await? {
-        quad::Answer::Admin(explanation) => Some(*explanation),
-        _ => None,
-    }
+    ask(handle, status, inquire(quad::Admin::Explain)).await.map(|explanation| *explanation)
+}
+
+async fn ask<A: Actor<Answer: Fallible>, T>(handle: &Handle<A>, status: &Status, question: Question<A, T>) -> Option<T> {
+    within(status, question.put(|request| handle.ask(request))).await?.ok()
 }
 
 async fn within<T>(status: &Status, answer: impl Future<Output = Result<T, Rejected>>) -> Option<T> {

@@ -1,0 +1,22 @@
+//! Answers by which an actor may say that it did not do what it was asked.
+
+use rhumb_commit::interactive;
+use rhumb_commit::transaction::TxnError;
+use std::fmt;
+
+/// What an actor answers.
+pub(crate) trait Fallible: Sized + fmt::Debug {
+    /// Why it did not do what it was asked.
+    type Failure;
+
+    /// The answer, unless it is such a reason.
+    fn or_failure(self) -> Result<Self, Self::Failure>;
+}
+
+impl<T: fmt::Debug> Fallible for interactive::Answer<T> {
+    type Failure = TxnError;
+
+    fn or_failure(self) -> Result<Self, TxnError> {
+        if let interactive::Answer::Failed(error) = self { Err(error) } else { Ok(self) }
+    }
+}
