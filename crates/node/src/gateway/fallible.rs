@@ -1,7 +1,7 @@
 //! Answers by which an actor may say that it did not do what it was asked.
 
-use rhumb_commit::interactive;
 use rhumb_commit::transaction::TxnError;
+use rhumb_commit::{interactive, one_shot};
 use std::fmt;
 
 /// What an actor answers.
@@ -18,5 +18,13 @@ impl<T: fmt::Debug> Fallible for interactive::Answer<T> {
 
     fn or_failure(self) -> Result<Self, TxnError> {
         if let interactive::Answer::Failed(error) = self { Err(error) } else { Ok(self) }
+    }
+}
+
+impl<T: fmt::Debug> Fallible for one_shot::Answer<T> {
+    type Failure = TxnError;
+
+    fn or_failure(self) -> Result<Self, TxnError> {
+        if let one_shot::Answer::Failed(error) = self { Err(error) } else { Ok(self) }
     }
 }

@@ -1,5 +1,6 @@
 //! Asks the actors how they are, through the same mailboxes as clients.
 
+use super::catenae;
 use super::fallible::Fallible;
 use super::interactive::Gateway;
 use super::interactive::questions::inquire;
@@ -9,7 +10,7 @@ use super::quotas::KeepsQuotas;
 use crate::metrics::vitals::Vitals;
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
-use rhumb_catenae::{self as catenae, Site as Catenae, Status as CatenaeVitals};
+use rhumb_catenae::{Site as Catenae, Status as CatenaeVitals};
 use rhumb_core::Actor;
 use rhumb_quad::{self as quad, Explanation, Site as Quad};
 use rhumb_quota::request::{Answer as QuotaAnswer, Request as QuotaRequest, Status as QuotaVitals};
@@ -72,10 +73,7 @@ pub async fn of_quotas<A: KeepsQuotas>(handle: &Handle<A>, status: &Status) -> O
 
 /// Asks the actor of Catenae. `None` if it does not answer.
 pub async fn of_catenae(handle: &Handle<Catenae>, status: &Status) -> Option<CatenaeVitals> {
-    match within(status, handle.ask(catenae::Request::Admin(catenae::Admin::Status))).await? {
-        catenae::Answer::Admin(vitals) => Some(vitals),
-        _ => None,
-    }
+    ask(handle, status, catenae::questions::status()).await
 }
 
 /// Asks the actor of QuAD. `None` if it does not answer.
