@@ -2,6 +2,8 @@
 
 use rhumb_commit::transaction::TxnError;
 use rhumb_commit::{interactive, one_shot};
+use rhumb_quota::refusal::Refusal;
+use rhumb_quota::request as quotas;
 use std::fmt;
 
 /// What an actor answers.
@@ -26,5 +28,13 @@ impl<T: fmt::Debug> Fallible for one_shot::Answer<T> {
 
     fn or_failure(self) -> Result<Self, TxnError> {
         if let one_shot::Answer::Failed(error) = self { Err(error) } else { Ok(self) }
+    }
+}
+
+impl Fallible for quotas::Answer {
+    type Failure = Refusal;
+
+    fn or_failure(self) -> Result<Self, Refusal> {
+        if let quotas::Answer::Changed(Err(refusal)) | quotas::Answer::Got(Err(refusal)) = self { Err(refusal) } else { Ok(self) }
     }
 }

@@ -21,7 +21,6 @@ use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
 use rhumb_replicated_commit::{Admin, Site, Status as ActorStatus};
-use std::fmt;
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
@@ -153,10 +152,6 @@ fn count<A: Serves>(reach: &impl Reach<A>, options: CommitOptions, outcome: Resu
     if let Some(status) = reach.status() {
         A::count(status, options, outcome, wrote);
     }
-}
-
-pub(crate) fn unexpected(answer: &impl fmt::Debug) -> ! {
-    unreachable!("the actor answered something else than was asked: {answer:?}")
 }
 
 impl<A: Serves, R: Reach<A>> Transaction<A, R> {

@@ -6,14 +6,14 @@ use super::interactive::Gateway;
 use super::interactive::questions::inquire;
 use super::placements::Placements;
 use super::question::Question;
-use super::quotas::KeepsQuotas;
+use super::quotas::{self, KeepsQuotas};
 use crate::metrics::vitals::Vitals;
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
 use rhumb_catenae::{Site as Catenae, Status as CatenaeVitals};
 use rhumb_core::Actor;
 use rhumb_quad::{self as quad, Explanation, Site as Quad};
-use rhumb_quota::request::{Answer as QuotaAnswer, Request as QuotaRequest, Status as QuotaVitals};
+use rhumb_quota::request::Status as QuotaVitals;
 use rhumb_replicated_commit::{Admin, Answer, Request, Site};
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,10 +65,7 @@ pub async fn of_commits<A: Commits>(handle: &Handle<A>, status: &Status) -> Opti
 
 /// Asks the actor that keeps quotas. `None` if it does not answer.
 pub async fn of_quotas<A: KeepsQuotas>(handle: &Handle<A>, status: &Status) -> Option<QuotaVitals> {
-    match within(status, handle.ask(QuotaRequest::Status)).await? {
-        QuotaAnswer::Status(vitals) => Some(vitals),
-        _ => None,
-    }
+    ask(handle, status, quotas::questions::status()).await
 }
 
 /// Asks the actor of Catenae. `None` if it does not answer.
