@@ -8,6 +8,8 @@
 use super::body::{Body, read};
 use super::failed::Failed;
 use super::listener::BODY_BYTES_MAX;
+use crate::gateway::interactive::questions::administer;
+use crate::gateway::reach::{Here, ask};
 use crate::runtime::Handle;
 use crate::status::Status;
 use crate::transport::{self, Fault};
@@ -17,7 +19,7 @@ use rhumb_api::chaos::{Chaos, Direction};
 use rhumb_api::error::{Code, Error};
 use rhumb_api::responses;
 use rhumb_core::{SiteId, Span};
-use rhumb_quad::{Admin, Answer, InjectedLoad, Request, Site as Quad};
+use rhumb_quad::{Admin, InjectedLoad, Site as Quad};
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -31,11 +33,12 @@ const FOR_S_MAX: f64 = 86_400.0;
 #[derive(Clone)]
 struct Site {
     status: Arc<Status>,
-    quad: Option<Handle<Quad>>,
+    quad: Option<Here<Quad>>,
 }
 
 /// The route.
 pub fn router(status: Arc<Status>, quad: Option<Handle<Quad>>) -> OpenApiRouter {
+    let quad = quad.map(|handle| Here::new(handle, Arc::clone(&status)));
     OpenApiRouter::default().routes(routes!(chaos)).with_state(Site { status, quad })
 }
 
@@ -68,7 +71,7 @@ async fn chaos(State(site): State<Site>, headers: HeaderMap, body: Body) -> Resu
 }
 
 /// Loads this site, and returns its name.
-async fn load(status: &Status, quad: Option<&Handle<Quad>>, percent: u64, for_s: Option<f64>) -> Result<String, Failed> {
+async fn load(status: &Status, quad: Option<&Here<Quad>>, percent: u64, for_s: Option<f64>) -> Result<String, Failed> {
     let span = |seconds: f64| match Span::from_millis_f64(seconds * 1_000.0).filter(|_| seconds <= FOR_S_MAX) {
         Some(span) => Ok(span),
         None => Err(Failed::invalid(format!("for_s: is {seconds}; expected 0 to {FOR_S_MAX}"))),
@@ -76,15 +79,9 @@ async fn load(status: &Status, quad: Option<&Handle<Quad>>, percent: u64, for_s:
     let span = for_s.map(span).transpose()?;
     let quad = quad.ok_or_else(|| Failed::invalid("this site holds no databases of protocol quad, whose load it would be"))?;
     let name = status.setup().name(status.setup().site);
-    match quad.ask(Request::Admin(Admin::InjectLoad(InjectedLoad { percent, span }))).await {
-        Ok(Answer::Done) => {
-            tracing::warn!("chaos: {name} is loaded with {percent} %");
-            Ok(name)
-        }
-        Ok(Answer::Failed(error)) => Err(status.told(error).into()),
-        Ok(other) => unreachable!("the site answered something else than was asked: {other:?}"),
-        Err(rejected) => Err(Failed::new(Code::Unavailable, rejected.to_string())),
-    }
+    ask(quad, administer(Admin::InjectLoad(InjectedLoad { percent, span }))).await?;
+    tracing::warn!("chaos: {name} is loaded with {percent} %");
+    Ok(name)
 }
 
 /// Carries it out, and returns the names of the peers whose links changed.

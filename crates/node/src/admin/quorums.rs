@@ -9,7 +9,9 @@
 use super::body::{Body, read};
 use super::failed::Failed;
 use super::listener::BODY_BYTES_MAX;
+use crate::gateway::interactive::questions::administer;
 use crate::gateway::quad::quorum_view;
+use crate::gateway::reach::{Here, ask};
 use crate::gateway::vitals;
 use crate::runtime::Handle;
 use crate::status::Status;
@@ -22,7 +24,7 @@ use rhumb_api::responses;
 use rhumb_core::SiteId;
 use rhumb_quad::administration::QuorumView;
 use rhumb_quad::quorums::Verdict;
-use rhumb_quad::{Admin, Answer, Leave, Plan, Request, Role, Site as Quad, SiteFacts};
+use rhumb_quad::{Admin, Leave, Plan, Role, Site as Quad, SiteFacts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
@@ -151,13 +153,9 @@ async fn look(State(site): State<Site>) -> Result<Json<Quorums>, Failed> {
 )]
 async fn change(State(site): State<Site>, headers: HeaderMap, body: Body) -> Result<&'static str, Failed> {
     let change = read(&headers, body, BODY_BYTES_MAX)?;
-    let quad = site.quad()?;
-    match quad.ask(Request::Admin(site.admin(change)?)).await {
-        Ok(Answer::Done) => Ok("done\n"),
-        Ok(Answer::Failed(error)) => Err(site.status.told(error).into()),
-        Ok(other) => unreachable!("the site answered something else than was asked: {other:?}"),
-        Err(rejected) => Err(Failed::new(Code::Unavailable, rejected.to_string())),
-    }
+    let quad = Here::new(site.quad()?.clone(), Arc::clone(&site.status));
+    ask(&quad, administer(site.admin(change)?)).await?;
+    Ok("done\n")
 }
 
 impl Site {

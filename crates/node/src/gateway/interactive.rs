@@ -6,18 +6,21 @@
 //! these go along with what it asks next. Where locks keep it, it reads them too, along with the next rows by key if there are
 //! such, and before anything else if not.
 
-use crate::gateway::reach::{Here, Reach};
+pub(crate) mod questions;
+
+use crate::gateway::question::Question;
+use crate::gateway::reach::{Here, Reach, ask, of_change, of_question, put};
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
 use async_trait::async_trait;
 use futures::future::{Either, select};
+use questions::{Found, Page, administer, begin, commit, get, inquire, scan};
 use rhumb_commit::buffer::WriteBuffer;
-use rhumb_commit::interactive::{Answer, Interactive, Request};
+use rhumb_commit::interactive::{Interactive, Request};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
 use rhumb_replicated_commit::{Admin, Site, Status as ActorStatus};
-use std::fmt;
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
@@ -81,21 +84,14 @@ impl<A: Serves, R: Reach<A>> Gateway<A, R> {
 impl Gateway {
     /// What the actor says of itself.
     pub(crate) async fn actor_status(&self) -> Result<ActorStatus, TxnError> {
-        match ask(&self.reach, Request::Admin(Admin::Status)).await? {
-            Answer::Admin(status) => {
-                self.status().saw_placement(&status.placement);
-                Ok(status)
-            }
-            other => unexpected(&other),
-        }
+        let status = ask(&self.reach, inquire(Admin::Status)).await?;
+        self.status().saw_placement(&status.placement);
+        Ok(status)
     }
 
     /// Has changes of the placement that are in doubt settled without regions that are `lost`.
     pub(crate) async fn settle_without(&self, lost: Regions) -> Result<(), TxnError> {
-        match ask(&self.reach, Request::Admin(Admin::Settle { lost })).await? {
-            Answer::Done => Ok(()),
-            other => unexpected(&other),
-        }
+        ask(&self.reach, administer(Admin::Settle { lost })).await
     }
 
     pub(crate) fn status(&self) -> &Status {
@@ -106,23 +102,22 @@ impl Gateway {
 #[async_trait]
 impl<A: Serves, R: Reach<A>> transaction::Gateway for Gateway<A, R> {
     async fn begin(&self, mode: ReadMode) -> Result<Box<dyn transaction::Transaction>, TxnError> {
-        let answer = ask(&self.reach, Request::Begin { mode }).await;
-        match answer.inspect_err(|error| count::<A>(&self.reach, CommitOptions::default(), Err(error), false))? {
-            Answer::Began { txn } => Ok(Box::new(Transaction {
-                reach: self.reach.clone(),
-                actor: PhantomData,
-                txn,
-                mode,
-                buffer: WriteBuffer::default(),
-                expected: Vec::new(),
-                asked: 0,
-                trips: 0,
-                options: CommitOptions::default(),
-                longest_wait: None,
-                over: false,
-            })),
-            other => unexpected(&other),
-        }
+        let options = CommitOptions::default();
+        let begun = ask(&self.reach, begin(mode)).await;
+        let txn = begun.inspect_err(|error| count::<A>(&self.reach, options, Err(error), false))?;
+        Ok(Box::new(Transaction {
+            reach: self.reach.clone(),
+            actor: PhantomData,
+            txn,
+            mode,
+            buffer: WriteBuffer::default(),
+            expected: Vec::new(),
+            asked: 0,
+            trips: 0,
+            options,
+            longest_wait: None,
+            over: false,
+        }))
     }
 
     fn now(&self) -> Timestamp {
@@ -152,24 +147,11 @@ struct Transaction<A: Serves, R: Reach<A>> {
     over: bool,
 }
 
-/// Asks the actor; a failure speaks of sites by their names.
-pub(crate) async fn ask<A: Serves>(reach: &impl Reach<A>, request: Request<A::Asked>) -> Result<Answer<A::Told>, TxnError> {
-    match reach.ask(request).await {
-        Ok(Answer::Failed(error)) => Err(reach.told(error)),
-        Ok(answer) => Ok(answer),
-        Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string().into())),
-    }
-}
-
 /// Counts a transaction, where that is done.
 fn count<A: Serves>(reach: &impl Reach<A>, options: CommitOptions, outcome: Result<Committed, &TxnError>, wrote: bool) {
     if let Some(status) = reach.status() {
         A::count(status, options, outcome, wrote);
     }
-}
-
-pub(crate) fn unexpected(answer: &impl fmt::Debug) -> ! {
-    unreachable!("the actor answered something else than was asked: {answer:?}")
 }
 
 impl<A: Serves, R: Reach<A>> Transaction<A, R> {
@@ -193,8 +175,7 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
         let mut bytes = 0;
         loop {
             let page = rest[..keys_of_a_page(rest)].to_vec();
-            let request = Request::Get { txn: self.txn, mode: self.mode, keys: page, expect: expect.clone() };
-            let Answer::Rows { rows: found, trips, .. } = self.ask(request).await? else { unreachable!("rows were asked for") };
+            let Found { rows: found, trips } = self.ask(get(self.txn, self.mode, page, expect.clone())).await?;
             self.trips = trips;
             rest = &rest[found.len()..];
             bytes += found.iter().map(Row::bytes).sum::<usize>();
@@ -221,8 +202,8 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
     }
 
     /// Asks the actor for rows; a transaction that cannot go on is counted.
-    async fn ask(&self, request: Request<A::Asked>) -> Result<Answer<A::Told>, TxnError> {
-        let asked = ask(&self.reach, request);
+    async fn ask<T>(&self, question: Question<A, T>) -> Result<T, TxnError> {
+        let asked = ask(&self.reach, question);
         let answer = match self.longest_wait {
             Some(longest) if !matches!(self.mode, ReadMode::Stale(_)) => match select(pin!(asked), pin!(self.reach.sleep(longest))).await {
                 Either::Left((answer, _)) => answer,
@@ -249,17 +230,12 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
         self.read_expected().await?;
         let limit = limit.min(SCAN_PAGE) as u32;
         let expect = self.expect_now();
-        let request = Request::Scan { txn: self.txn, mode: self.mode, range: range.clone(), limit, reverse, expect };
-        match self.ask(request).await? {
-            Answer::Rows { rows, covered: Some(covered), more, trips } => {
-                self.trips = trips;
-                let rest =
-                    if reverse { KeyRange::new(range.start, covered.start.clone()) } else { KeyRange::new(covered.end.clone(), range.end) };
-                let rows = self.buffer.overlay(rows, &covered, reverse);
-                Ok((rows, (more && !rest.is_empty()).then_some(rest)))
-            }
-            other => unexpected(&other),
-        }
+        let question = scan(self.txn, self.mode, range.clone(), limit, reverse, expect);
+        let Page { rows, covered, more, trips } = self.ask(question).await?;
+        self.trips = trips;
+        let rest = if reverse { KeyRange::new(range.start, covered.start.clone()) } else { KeyRange::new(covered.end.clone(), range.end) };
+        let rows = self.buffer.overlay(rows, &covered, reverse);
+        Ok((rows, (more && !rest.is_empty()).then_some(rest)))
     }
 }
 
@@ -348,15 +324,12 @@ impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
         let expect = if A::VALIDATES { std::mem::take(&mut self.expected) } else { Vec::new() };
         let read_only = writes.is_empty();
         self.over = true;
-        let request = Request::Commit { txn: self.txn, writes, expect, options: self.options };
-        let outcome = match self.reach.ask(request).await {
-            Ok(Answer::Committed(committed)) => Ok(committed),
-            Ok(Answer::Failed(error)) => Err(self.reach.told(error)),
-            Ok(other) => unexpected(&other),
-            Err(Rejected::Stopped) if !read_only => Err(TxnError::Unknown("the site stopped before it could tell".into())),
+        let outcome = match put(&self.reach, commit(self.txn, writes, expect, self.options)).await {
+            Ok(outcome) => outcome,
+            Err(rejected @ Rejected::Stopped) if !read_only => Err(of_change(rejected)),
             Err(rejected) => {
                 self.over = false;
-                Err(TxnError::Unavailable(rejected.to_string().into()))
+                Err(of_question(rejected))
             }
         };
         count::<A>(&self.reach, self.options, outcome.as_ref().copied(), !read_only);

@@ -1,8 +1,11 @@
 //! Quotas for clients in this process, over the site's actor: what every interface to quotas sees of them.
 
-use crate::gateway::interactive::unexpected;
+pub(crate) mod questions;
+
+use super::question::Question;
 use crate::runtime::{Handle, Hosted, Rejected};
 use async_trait::async_trait;
+use questions::{decide, get, list, run, status};
 use rhumb_core::{Actor, SiteId};
 use rhumb_quota::gateway::Quotas;
 use rhumb_quota::info::{Info, Read};
@@ -27,13 +30,16 @@ impl<A: KeepsQuotas> Gateway<A> {
         Gateway { handle }
     }
 
+    /// Asks for something that changes nothing.
+    async fn ask<T>(&self, question: Question<A, T>) -> Result<T, Refusal> {
+        let answered = question.put(|request| self.handle.ask(request)).await;
+        answered.unwrap_or_else(|rejected| Err(of_question(rejected)))
+    }
+
     /// Asks for a change, and waits for it to be decided.
-    async fn change(&self, request: Request) -> Result<(), Refusal> {
-        match self.handle.ask(request).await {
-            Ok(Answer::Changed(changed)) => changed,
-            Ok(other) => unexpected(&other),
-            Err(rejected) => Err(of_change(rejected)),
-        }
+    async fn change<T>(&self, question: Question<A, T>) -> Result<T, Refusal> {
+        let answered = question.put(|request| self.handle.ask(request)).await;
+        answered.unwrap_or_else(|rejected| Err(of_change(rejected)))
     }
 }
 
@@ -65,52 +71,37 @@ impl<A: KeepsQuotas> Quotas for Gateway<A> {
         if count > OPERATIONS_MAX {
             return vec![Err(Refusal::Invalid(format!("{count} operations at once; at most {OPERATIONS_MAX} are allowed"))); count];
         }
-        match self.handle.ask(Request::Run(operations)).await {
-            Ok(Answer::Ran(outcomes)) => outcomes,
-            Ok(other) => unexpected(&other),
-            Err(rejected) => vec![Err(of_change(rejected)); count],
-        }
+        self.change(run(operations)).await.unwrap_or_else(|refusal| vec![Err(refusal); count])
     }
 
     async fn create(&self, name: Name, spec: Spec) -> Result<(), Refusal> {
         spec.check()?;
-        self.change(Request::Create { name, spec }).await
+        self.change(decide(Request::Create { name, spec })).await
     }
 
     async fn set_limit(&self, name: Name, limit: u64) -> Result<(), Refusal> {
         check_limit(limit)?;
-        self.change(Request::SetLimit { name, limit }).await
+        self.change(decide(Request::SetLimit { name, limit })).await
     }
 
     async fn drop(&self, name: Name) -> Result<(), Refusal> {
-        self.change(Request::Drop { name }).await
+        self.change(decide(Request::Drop { name })).await
     }
 
     async fn declare_lost(&self, site: SiteId) -> Result<(), Refusal> {
-        self.change(Request::DeclareLost { site }).await
+        self.change(decide(Request::DeclareLost { site })).await
     }
 
     async fn lost(&self) -> Result<(Vec<SiteId>, usize), Refusal> {
-        match self.handle.ask(Request::Status).await {
-            Ok(Answer::Status(status)) => Ok((status.lost, status.unsettled)),
-            Ok(other) => unexpected(&other),
-            Err(rejected) => Err(of_question(rejected)),
-        }
+        let status = self.ask(status()).await?;
+        Ok((status.lost, status.unsettled))
     }
 
     async fn get(&self, name: Name, read: Read) -> Result<Info, Refusal> {
-        match self.handle.ask(Request::Get { name, read }).await {
-            Ok(Answer::Got(got)) => got,
-            Ok(other) => unexpected(&other),
-            Err(rejected) => Err(of_question(rejected)),
-        }
+        self.ask(get(name, read)).await
     }
 
     async fn list(&self) -> Result<Vec<Info>, Refusal> {
-        match self.handle.ask(Request::List).await {
-            Ok(Answer::Listed(quotas)) => Ok(quotas),
-            Ok(other) => unexpected(&other),
-            Err(rejected) => Err(of_question(rejected)),
-        }
+        self.ask(list()).await
     }
 }

@@ -3,6 +3,8 @@
 //! The gateways ([`client`](crate::gateway::interactive), [`catenae`](crate::gateway::catenae)) are generic over that: a site of the node is [`Here`]; the
 //! simulator has sites in virtual time.
 
+use super::fallible::Fallible;
+use super::question::Question;
 use crate::runtime::{Handle, Rejected};
 use crate::status::Status;
 use rhumb_commit::transaction::{RegionStatus, TxnError};
@@ -42,6 +44,39 @@ pub trait Reach<A: Actor>: Clone + Send + Sync + 'static {
     /// Where it is counted what becomes of transactions, if it is.
     fn status(&self) -> Option<&Status> {
         None
+    }
+}
+
+/// An actor that runs transactions.
+pub(crate) trait Transacts: Actor<Answer: Fallible<Failure = TxnError>> {}
+impl<A: Actor<Answer: Fallible<Failure = TxnError>>> Transacts for A {}
+
+/// Asks the actor; a failure speaks of sites by their names.
+pub(crate) async fn put<A: Transacts, T>(reach: &impl Reach<A>, question: Question<A, T>) -> Result<Result<T, TxnError>, Rejected> {
+    let answered = question.put(|request| reach.ask(request)).await?;
+    Ok(answered.map_err(|error| reach.told(error)))
+}
+
+/// Asks what may be asked once more if it is not answered.
+pub(crate) async fn ask<A: Transacts, T>(reach: &impl Reach<A>, question: Question<A, T>) -> Result<T, TxnError> {
+    put(reach, question).await.unwrap_or_else(|rejected| Err(of_question(rejected)))
+}
+
+/// Asks for a change that must not be taken for undone if it is not answered.
+pub(crate) async fn change<A: Transacts, T>(reach: &impl Reach<A>, question: Question<A, T>) -> Result<T, TxnError> {
+    put(reach, question).await.unwrap_or_else(|rejected| Err(of_change(rejected)))
+}
+
+/// What a question comes to that was not answered, and may be asked once more.
+pub(crate) fn of_question(rejected: Rejected) -> TxnError {
+    TxnError::Unavailable(rejected.to_string().into())
+}
+
+/// What a change comes to that was not answered: once it was asked for, it may have been made.
+pub(crate) fn of_change(rejected: Rejected) -> TxnError {
+    match rejected {
+        Rejected::Busy => of_question(rejected),
+        Rejected::Stopped => TxnError::Unknown("the site stopped before it could tell".into()),
     }
 }
 

@@ -1,14 +1,19 @@
 //! Asks the actors how they are, through the same mailboxes as clients.
 
+use super::catenae;
+use super::fallible::Fallible;
 use super::interactive::Gateway;
+use super::interactive::questions::inquire;
 use super::placements::Placements;
-use super::quotas::KeepsQuotas;
+use super::question::Question;
+use super::quotas::{self, KeepsQuotas};
 use crate::metrics::vitals::Vitals;
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
-use rhumb_catenae::{self as catenae, Site as Catenae, Status as CatenaeVitals};
+use rhumb_catenae::{Site as Catenae, Status as CatenaeVitals};
+use rhumb_core::Actor;
 use rhumb_quad::{self as quad, Explanation, Site as Quad};
-use rhumb_quota::request::{Answer as QuotaAnswer, Request as QuotaRequest, Status as QuotaVitals};
+use rhumb_quota::request::Status as QuotaVitals;
 use rhumb_replicated_commit::{Admin, Answer, Request, Site};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,26 +65,21 @@ pub async fn of_commits<A: Commits>(handle: &Handle<A>, status: &Status) -> Opti
 
 /// Asks the actor that keeps quotas. `None` if it does not answer.
 pub async fn of_quotas<A: KeepsQuotas>(handle: &Handle<A>, status: &Status) -> Option<QuotaVitals> {
-    match within(status, handle.ask(QuotaRequest::Status)).await? {
-        QuotaAnswer::Status(vitals) => Some(vitals),
-        _ => None,
-    }
+    ask(handle, status, quotas::questions::status()).await
 }
 
 /// Asks the actor of Catenae. `None` if it does not answer.
 pub async fn of_catenae(handle: &Handle<Catenae>, status: &Status) -> Option<CatenaeVitals> {
-    match within(status, handle.ask(catenae::Request::Admin(catenae::Admin::Status))).await? {
-        catenae::Answer::Admin(vitals) => Some(vitals),
-        _ => None,
-    }
+    ask(handle, status, catenae::questions::status()).await
 }
 
 /// Asks the actor of QuAD. `None` if it does not answer.
 pub async fn of_quad(handle: &Handle<Quad>, status: &Status) -> Option<Explanation> {
-    match within(status, handle.ask(quad::Request::Admin(quad::Admin::Explain))).await? {
-        quad::Answer::Admin(explanation) => Some(*explanation),
-        _ => None,
-    }
+    ask(handle, status, inquire(quad::Admin::Explain)).await.map(|explanation| *explanation)
+}
+
+async fn ask<A: Actor<Answer: Fallible>, T>(handle: &Handle<A>, status: &Status, question: Question<A, T>) -> Option<T> {
+    within(status, question.put(|request| handle.ask(request))).await?.ok()
 }
 
 async fn within<T>(status: &Status, answer: impl Future<Output = Result<T, Rejected>>) -> Option<T> {

@@ -1,11 +1,12 @@
 //! What a read of a snapshot found, a page of it.
 
 use rhumb_commit::transaction::rest_of;
-use rhumb_core::{KeyRange, Row};
+use rhumb_core::{KeyRange, Row, Timestamp};
 
 /// What a read found: of what was asked for, the rows of the first keys, and of the range those up to where the answer ends.
-#[derive(Default)]
 pub(super) struct Found {
+    /// The snapshot.
+    pub(super) at: Timestamp,
     pub(super) rows: Vec<Row>,
     pub(super) range: Vec<Row>,
     /// It ended early, at a number of bytes.

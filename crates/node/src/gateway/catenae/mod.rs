@@ -16,15 +16,16 @@
 //! of their rows and that none is newer than the snapshot.
 
 mod found;
+pub(crate) mod questions;
 
-use crate::gateway::interactive::unexpected;
-use crate::gateway::reach::{Here, Reach};
-use crate::runtime::{Handle, Rejected};
+use crate::gateway::reach::{Here, Reach, ask, change};
+use crate::runtime::Handle;
 use crate::status::Status;
 use async_trait::async_trait;
 use found::{Found, bytes_of, without};
+use questions::{Ran, read, run, status};
+use rhumb_catenae::Site;
 use rhumb_catenae::administration::{Administration, Epochs};
-use rhumb_catenae::{Admin, Answer, Request, Site};
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::one_shot::Freshness;
 use rhumb_commit::one_shot::execution::{Outcome, Rejection};
@@ -96,13 +97,9 @@ impl<R: Reach<Site>> transaction::Gateway for Gateway<R> {
 #[async_trait]
 impl<R: Reach<Site>> Administration for Gateway<R> {
     async fn epochs(&self) -> Result<Epochs, TxnError> {
-        match ask(&self.reach, Request::Admin(Admin::Status)).await? {
-            Answer::Admin(status) => {
-                let passed_over = status.passed_over.iter().map(|&region| self.reach.region_name(region)).collect();
-                Ok(Epochs { status, passed_over })
-            }
-            other => unexpected(&other),
-        }
+        let status = ask(&self.reach, status()).await?;
+        let passed_over = status.passed_over.iter().map(|&region| self.reach.region_name(region)).collect();
+        Ok(Epochs { status, passed_over })
     }
 }
 
@@ -134,25 +131,6 @@ struct Transaction<R> {
     /// Its end is to find out whether what it read still holds.
     validates: bool,
     trips: u32,
-}
-
-async fn ask(reach: &impl Reach<Site>, request: Request) -> Result<Answer, TxnError> {
-    match reach.ask(request).await {
-        Ok(Answer::Failed(error)) => Err(reach.told(error)),
-        Ok(answer) => Ok(answer),
-        Err(rejected @ (Rejected::Busy | Rejected::Stopped)) => Err(TxnError::Unavailable(rejected.to_string().into())),
-    }
-}
-
-/// Has a transaction run; returns its place, and what became of it.
-async fn submit(reach: &impl Reach<Site>, transaction: OneShot) -> Result<(Timestamp, Outcome), TxnError> {
-    match reach.ask(Request::Run(transaction)).await {
-        Ok(Answer::Ran { at, outcome }) => Ok((at, outcome)),
-        Ok(Answer::Failed(error)) => Err(reach.told(error)),
-        Ok(other) => unexpected(&other),
-        Err(Rejected::Stopped) => Err(TxnError::Unknown("the site stopped before it could tell".into())),
-        Err(rejected @ Rejected::Busy) => Err(TxnError::Unavailable(rejected.to_string().into())),
-    }
 }
 
 /// The version by which a row that was read is recognized. Whether a missing one was deleted or never written is not kept for
@@ -189,13 +167,13 @@ impl<R: Reach<Site>> Transaction<R> {
             return Box::pin(self.fetch(keys, range, reverse)).await;
         }
         let asked = self.unchecked.iter().chain(keys).cloned().collect();
-        let (at, mut found) = self.ask(asked, range, reverse, freshness).await?;
+        let mut found = ask(&self.reach, read(asked, range, reverse, freshness)).await?;
         let expected: Vec<Row> = found.rows.drain(..self.unchecked.len().min(found.rows.len())).collect();
         self.unchecked.drain(..expected.len());
         if !self.are_as_read(&expected) {
             return Err(changed());
         }
-        self.snapshot = Some(at);
+        self.snapshot = Some(found.at);
         if freshness == Freshness::Strict {
             self.is_newest = true;
             self.trips += 1;
@@ -208,27 +186,13 @@ impl<R: Reach<Site>> Transaction<R> {
         rows.iter().all(|row| self.read.get(&row.key) == Some(&version(row)))
     }
 
-    async fn ask(
-        &self,
-        keys: Vec<Key>,
-        range: Option<(KeyRange, usize)>,
-        reverse: bool,
-        freshness: Freshness,
-    ) -> Result<(Timestamp, Found), TxnError> {
-        let ranges = range.into_iter().map(|(range, rows)| (range, rows as u32)).collect();
-        match ask(&self.reach, Request::Read { keys, ranges, reverse, freshness }).await? {
-            Answer::Rows { at, rows, mut ranges, more } => Ok((at, Found { rows, range: ranges.pop().unwrap_or_default(), is_cut: more })),
-            other => unexpected(&other),
-        }
-    }
-
     /// Moves on to a snapshot that holds all that was acknowledged before now; a conflict if what was read is not the same there.
     async fn move_on(&mut self) -> Result<(), TxnError> {
         let rows: u64 = self.ranges.iter().map(|ranged| u64::from(ranged.rows)).sum();
         if rows > UNCHANGED_ROWS_MAX {
             return Err(too_large(&format!("the transaction depends on {rows} rows of ranges, at most {UNCHANGED_ROWS_MAX} are allowed")));
         }
-        let (at, _) = self.ask(Vec::new(), None, false, Freshness::Strict).await?;
+        let Found { at, .. } = ask(&self.reach, read(Vec::new(), None, false, Freshness::Strict)).await?;
         self.trips += 1;
         if !self.are_rows_same(at).await? || !self.are_ranges_same(at).await? {
             return Err(changed());
@@ -244,7 +208,7 @@ impl<R: Reach<Site>> Transaction<R> {
         let mut rest = keys.as_slice();
         while !rest.is_empty() {
             let next = rest[..PAGE_ROWS_MAX.min(rest.len())].to_vec();
-            let (_, Found { rows, .. }) = self.ask(next, None, false, Freshness::At(at)).await?;
+            let Found { rows, .. } = ask(&self.reach, read(next, None, false, Freshness::At(at))).await?;
             if !self.are_as_read(&rows) {
                 return Ok(false);
             }
@@ -261,7 +225,7 @@ impl<R: Reach<Site>> Transaction<R> {
             while let Some(range) = rest.take() {
                 // One more would be one too many.
                 let wanted = PAGE_ROWS_MAX.min(missing + 1);
-                let (_, now) = self.ask(Vec::new(), Some((range.clone(), wanted)), false, Freshness::At(at)).await?;
+                let now = ask(&self.reach, read(Vec::new(), Some((range.clone(), wanted)), false, Freshness::At(at))).await?;
                 if now.range.len() > missing || now.range.iter().any(|row| row.version > before) {
                     return Ok(false);
                 }
@@ -312,8 +276,8 @@ impl<R: Reach<Site>> Transaction<R> {
             invalid => too_large(&invalid.to_string()),
         })?;
         let begun = Instant::now();
-        let ran = submit(&reach, one_shot).await;
-        let operated = ran.and_then(|(at, outcome)| match outcome {
+        let ran = change(&reach, run(one_shot)).await;
+        let operated = ran.and_then(|Ran { at, outcome }| match outcome {
             Outcome::Done(mut outputs) => Ok(Operated::Done(Committed { at, trips }, outputs.split_off(own))),
             Outcome::Rejected(why @ Rejection::TooMuchRead) => Err(too_large(&why.to_string())),
             Outcome::Rejected(why) => match why.place().checked_sub(own + 1) {

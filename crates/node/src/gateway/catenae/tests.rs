@@ -1,6 +1,8 @@
 //! Transactions over a region whose answers end where the test says.
 
 use super::*;
+use crate::runtime::Rejected;
+use rhumb_catenae::{Answer, Request};
 use rhumb_commit::transaction::Gateway as _;
 use rhumb_core::{RegionId, SiteId, Span, Time};
 
