@@ -105,6 +105,8 @@ pub enum Answer<T = Infallible> {
         more: bool,
         /// The wide-area round trips that the transaction has waited for so far.
         trips: u32,
+        /// The moment that it reads, if it reads at one; else zero. Who has only read so is done with it: there is nothing to commit.
+        at: Timestamp,
     },
     /// Committed.
     Committed(Committed),

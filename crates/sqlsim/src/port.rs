@@ -126,9 +126,8 @@ where
         answer.await.map_err(|_| Rejected::Stopped)
     }
 
-    fn tell(&self, request: A::Request) -> Result<(), Rejected> {
+    fn end(&self, request: A::Request) {
         self.port.lock().asked.push(Asked { site: self.site, incarnation: self.incarnation, request, reply: None });
-        Ok(())
     }
 
     fn now(&self) -> Time {

@@ -114,6 +114,7 @@ impl<A: Serves, R: Reach<A>> transaction::Gateway for Gateway<A, R> {
             expected: Vec::new(),
             asked: 0,
             trips: 0,
+            at: Timestamp::ZERO,
             options,
             longest_wait: None,
             over: false,
@@ -141,6 +142,8 @@ struct Transaction<A: Serves, R: Reach<A>> {
     /// How many of these went along with a read already.
     asked: usize,
     trips: u32,
+    /// The moment that it has read, if it reads at one.
+    at: Timestamp,
     options: CommitOptions,
     /// How long a read may take.
     longest_wait: Option<Span>,
@@ -175,8 +178,8 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
         let mut bytes = 0;
         loop {
             let page = rest[..keys_of_a_page(rest)].to_vec();
-            let Found { rows: found, trips } = self.ask(get(self.txn, self.mode, page, expect.clone())).await?;
-            self.trips = trips;
+            let Found { rows: found, trips, at } = self.ask(get(self.txn, self.mode, page, expect.clone())).await?;
+            (self.trips, self.at) = (trips, at);
             rest = &rest[found.len()..];
             bytes += found.iter().map(Row::bytes).sum::<usize>();
             rows.extend(found);
@@ -231,8 +234,8 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
         let limit = limit.min(SCAN_PAGE) as u32;
         let expect = self.expect_now();
         let question = scan(self.txn, self.mode, range.clone(), limit, reverse, expect);
-        let Page { rows, covered, more, trips } = self.ask(question).await?;
-        self.trips = trips;
+        let Page { rows, covered, more, trips, at } = self.ask(question).await?;
+        (self.trips, self.at) = (trips, at);
         let rest = if reverse { KeyRange::new(range.start, covered.start.clone()) } else { KeyRange::new(covered.end.clone(), range.end) };
         let rows = self.buffer.overlay(rows, &covered, reverse);
         Ok((rows, (more && !rest.is_empty()).then_some(rest)))
@@ -323,6 +326,10 @@ impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
         let writes = std::mem::take(&mut self.buffer).into_writes();
         let expect = if A::VALIDATES { std::mem::take(&mut self.expected) } else { Vec::new() };
         let read_only = writes.is_empty();
+        if read_only && self.at > Timestamp::ZERO {
+            // It saw what was committed by then, and leaves nothing behind: dropped, it is rolled back, and nobody waits for that.
+            return Ok(Committed { at: self.at, trips: self.trips });
+        }
         self.over = true;
         let outcome = match put(&self.reach, commit(self.txn, writes, expect, self.options)).await {
             Ok(outcome) => outcome,
@@ -338,15 +345,14 @@ impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
 
     async fn rollback(mut self: Box<Self>) {
         self.over = true;
-        // A site that cannot hear it is stopping, and its transactions end with it.
-        let _ = self.reach.tell(Request::Rollback { txn: self.txn });
+        self.reach.end(Request::Rollback { txn: self.txn });
     }
 }
 
 impl<A: Serves, R: Reach<A>> Drop for Transaction<A, R> {
     fn drop(&mut self) {
         if !self.over {
-            let _ = self.reach.tell(Request::Rollback { txn: self.txn });
+            self.reach.end(Request::Rollback { txn: self.txn });
         }
     }
 }
@@ -368,19 +374,4 @@ fn least_of_next(least: usize, found_none: bool) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scan_that_finds_only_deleted_rows_passes_more_of_them_with_each_page() {
-        let mut least = 0;
-        let pages: Vec<usize> = std::iter::repeat_with(|| {
-            least = least_of_next(least, true);
-            least
-        })
-        .take(9)
-        .collect();
-        assert_eq!(pages, [64, 128, 256, 512, 1_024, 2_048, 4_096, SCAN_PAGE, SCAN_PAGE]);
-        assert_eq!(least_of_next(256, false), 256, "there may be more of them behind the rows that it found");
-    }
-}
+mod tests;

@@ -18,8 +18,8 @@ pub trait Reach<A: Actor>: Clone + Send + Sync + 'static {
     /// Asks the actor, and waits for the answer. Dropped before that, the request is carried out all the same.
     fn ask(&self, request: A::Request) -> impl Future<Output = Result<A::Answer, Rejected>> + Send;
 
-    /// Asks without waiting for an answer.
-    fn tell(&self, request: A::Request) -> Result<(), Rejected>;
+    /// Ends what was begun, without waiting for an answer. The actor hears it unless the site stops.
+    fn end(&self, request: A::Request);
 
     /// What the site's clock shows.
     fn now(&self) -> Time;
@@ -113,8 +113,9 @@ where
         self.handle.ask(request).await
     }
 
-    fn tell(&self, request: A::Request) -> Result<(), Rejected> {
-        self.handle.tell(request)
+    fn end(&self, request: A::Request) {
+        // A site that cannot hear it is stopping, and what was begun ends with it.
+        let _ = self.handle.end(request);
     }
 
     fn now(&self) -> Time {

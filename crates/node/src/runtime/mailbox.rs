@@ -2,7 +2,8 @@
 //!
 //! - Peers wait while [`MAILBOX_PEERS_MAX`] of their messages are here: nothing more is read from their connections, for
 //!   a while; see [`crate::transport::Inbox`].
-//! - Clients are told [`Rejected::Busy`] while [`MAILBOX_CLIENTS_MAX`] of their requests are here.
+//! - Clients are told [`Rejected::Busy`] while [`MAILBOX_CLIENTS_MAX`] of their requests are here. Who ends what it has begun is always
+//!   heard: there are no more of these than the actor has let begin.
 //! - The site itself (answers of the store, messages to itself) never waits: what it adds is bounded by what the actor
 //!   asked for. It comes first, so that a flood from outside does not hold up what is under way.
 
@@ -65,17 +66,31 @@ impl<A: Actor> Mailbox<A> {
 
     /// Adds a client's request, if there is room.
     pub fn push_client(&self, id: RequestId, request: A::Request) -> Result<(), Rejected> {
-        let mut state = self.lock();
+        let state = self.lock();
         if state.closed {
             return Err(Rejected::Stopped);
         }
         if state.clients >= MAILBOX_CLIENTS_MAX {
             return Err(Rejected::Busy);
         }
+        self.add_client(state, id, request);
+        Ok(())
+    }
+
+    /// Adds the request of a client that ends what it has begun.
+    pub fn push_end(&self, id: RequestId, request: A::Request) -> Result<(), Rejected> {
+        let state = self.lock();
+        if state.closed {
+            return Err(Rejected::Stopped);
+        }
+        self.add_client(state, id, request);
+        Ok(())
+    }
+
+    fn add_client(&self, mut state: MutexGuard<'_, State<A>>, id: RequestId, request: A::Request) {
         state.clients += 1;
         state.outer.push_back(Input::Client { id, request });
         self.wake(state);
-        Ok(())
     }
 
     /// Moves what waits into `taken`, the site's own first; what came from outside only if `outside`. Waits while there
@@ -172,6 +187,7 @@ mod tests {
             assert_eq!(mailbox.push_client(id, ()), Ok(()), "full of peers' messages is not full of clients'");
         }
         assert_eq!(mailbox.push_client(0, ()), Err(Rejected::Busy));
+        assert_eq!(mailbox.push_end(1, ()), Ok(()), "what ends makes room");
         let waiting = tokio::time::timeout(Duration::from_millis(5), push_peer(&mailbox)).await;
         assert!(waiting.is_err(), "it waits");
 
@@ -180,12 +196,13 @@ mod tests {
         assert!(mailbox.take(&mut taken, false, None).await);
         assert_eq!(taken.len(), 1, "only the site's own before it has recovered");
         assert!(mailbox.take(&mut taken, true, None).await);
-        assert_eq!(taken.len(), 1 + MAILBOX_PEERS_MAX + MAILBOX_CLIENTS_MAX);
+        assert_eq!(taken.len(), 1 + MAILBOX_PEERS_MAX + MAILBOX_CLIENTS_MAX + 1);
         push_peer(&mailbox).await;
         assert_eq!(mailbox.push_client(0, ()), Ok(()), "there is room again");
 
         mailbox.close();
         assert_eq!(mailbox.push_client(0, ()), Err(Rejected::Stopped));
+        assert_eq!(mailbox.push_end(0, ()), Err(Rejected::Stopped));
         assert!(!mailbox.take(&mut taken, true, None).await);
     }
 }

@@ -1,4 +1,4 @@
-//! How clients in this process reach the actor: they ask and wait for the answer, or tell and go on.
+//! How clients in this process reach the actor: they ask and wait for the answer, or end what they began and go on.
 
 use super::mailbox::Mailbox;
 use super::rejected::Rejected;
@@ -128,9 +128,9 @@ impl<A: Actor> Handle<A> {
         answer
     }
 
-    /// Asks without waiting for an answer; if there is one, nobody hears it.
-    pub fn tell(&self, request: A::Request) -> Result<(), Rejected> {
-        self.mailbox.push_client(self.requests.name(), request).inspect_err(|rejected| self.count(*rejected))
+    /// Ends what was begun, without waiting for an answer; if there is one, nobody hears it. Heard unless the site stops.
+    pub fn end(&self, request: A::Request) -> Result<(), Rejected> {
+        self.mailbox.push_end(self.requests.name(), request)
     }
 
     fn count(&self, rejected: Rejected) {

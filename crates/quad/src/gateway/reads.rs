@@ -10,7 +10,7 @@ use crate::message::{Note, Query, Rows};
 use crate::planted::Planted;
 use crate::request::Answer;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Key, KeyRange, Row, SiteId, TxnId, work};
+use rhumb_core::{Key, KeyRange, Row, SiteId, Timestamp, TxnId, work};
 use std::collections::BTreeMap;
 
 impl Gateway {
@@ -51,19 +51,23 @@ impl Gateway {
             cx.clock.observe(row.version);
         }
         let answer = match query {
-            Query::Keys(_) if cx.rules.breaks(Planted::FirstForNewest) => {
-                Answer::Rows { rows: answers[answers.len() - 1].rows.clone(), covered: None, more: false, trips: open.trips }
-            }
+            Query::Keys(_) if cx.rules.breaks(Planted::FirstForNewest) => Answer::Rows {
+                rows: answers[answers.len() - 1].rows.clone(),
+                covered: None,
+                more: false,
+                trips: open.trips,
+                at: Timestamp::ZERO,
+            },
             Query::Keys(keys) => {
                 let reached = answers.iter().map(|answer| answer.rows.len()).min().expect("a quorum is not empty");
                 let rows = newest(&keys[..reached.min(keys.len())], &answers);
                 let more = rows.len() < keys.len();
-                Answer::Rows { rows, covered: None, more, trips: open.trips }
+                Answer::Rows { rows, covered: None, more, trips: open.trips, at: Timestamp::ZERO }
             }
             Query::Range { range, limit, reverse } => {
                 let (rows, covered) = merge(range, *limit as usize, *reverse, &answers);
                 let more = covered != *range;
-                Answer::Rows { rows, covered: Some(covered), more, trips: open.trips }
+                Answer::Rows { rows, covered: Some(covered), more, trips: open.trips, at: Timestamp::ZERO }
             }
         };
         open.doing = Doing::Idle;
@@ -113,7 +117,7 @@ fn merge(range: &KeyRange, limit: usize, reverse: bool, answers: &[Rows]) -> (Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rhumb_core::{Timestamp, Value};
+    use rhumb_core::Value;
 
     fn row(key: &str, version: u64, value: Option<&str>) -> Row {
         Row { key: key.into(), version: Timestamp::from_bits(version), value: value.map(Value::from) }

@@ -321,8 +321,9 @@ impl Gateway {
             Ok(Merged { rows, covered, more }) => {
                 let newest = rows.iter().map(|row| row.version).max().unwrap_or(Timestamp::ZERO);
                 let trips = txn.trips;
+                let at = if let How::At(at) | How::Stale(at) = pending.how { at } else { Timestamp::ZERO };
                 cx.clock.observe(newest);
-                cx.fx.answer(pending.id, Answer::Rows { rows, covered, more, trips });
+                cx.fx.answer(pending.id, Answer::Rows { rows, covered, more, trips, at });
             }
             Err(error) => cx.fx.answer(pending.id, Answer::Failed(error)),
         }

@@ -149,7 +149,7 @@ impl Toy {
                 Tell::Began(txn) => Answer::Began { txn },
                 Tell::Rows(rows, covered) => {
                     let more = covered.as_ref().is_some_and(|(_, more)| *more);
-                    Answer::Rows { rows, covered: covered.map(|(covered, _)| covered), more, trips: 1 }
+                    Answer::Rows { rows, covered: covered.map(|(covered, _)| covered), more, trips: 1, at: Timestamp::ZERO }
                 }
                 Tell::Committed(at) => Answer::Committed(Committed { at, trips: 1 }),
                 Tell::Done => Answer::Done,

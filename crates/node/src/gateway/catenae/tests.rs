@@ -52,9 +52,7 @@ impl Reach<Site> for Region {
         Ok(Answer::Rows { at: Timestamp::from_bits(9), rows, ranges, more })
     }
 
-    fn tell(&self, _request: Request) -> Result<(), Rejected> {
-        Ok(())
-    }
+    fn end(&self, _request: Request) {}
 
     fn now(&self) -> Time {
         Time::ZERO

@@ -10,6 +10,7 @@ use rhumb_core::{Key, KeyRange, Row, Timestamp, TxnId, Value};
 pub(super) struct Found {
     pub(super) rows: Vec<Row>,
     pub(super) trips: u32,
+    pub(super) at: Timestamp,
 }
 
 /// The rows of a range, as far as it is covered.
@@ -18,6 +19,7 @@ pub(super) struct Page {
     pub(super) covered: KeyRange,
     pub(super) more: bool,
     pub(super) trips: u32,
+    pub(super) at: Timestamp,
 }
 
 /// Begin a transaction.
@@ -28,7 +30,7 @@ pub(super) fn begin<A: Serves>(mode: ReadMode) -> Question<A, TxnId> {
 /// Read rows.
 pub(super) fn get<A: Serves>(txn: TxnId, mode: ReadMode, keys: Vec<Key>, expect: Vec<(Key, Timestamp)>) -> Question<A, Found> {
     Question::new(Request::Get { txn, mode, keys, expect }, |answer| {
-        if let Answer::Rows { rows, trips, .. } = answer { Ok(Found { rows, trips }) } else { Err(answer) }
+        if let Answer::Rows { rows, trips, at, .. } = answer { Ok(Found { rows, trips, at }) } else { Err(answer) }
     })
 }
 
@@ -42,8 +44,8 @@ pub(super) fn scan<A: Serves>(
     expect: Vec<(Key, Timestamp)>,
 ) -> Question<A, Page> {
     Question::new(Request::Scan { txn, mode, range, limit, reverse, expect }, |answer| {
-        if let Answer::Rows { rows, covered: Some(covered), more, trips } = answer {
-            Ok(Page { rows, covered, more, trips })
+        if let Answer::Rows { rows, covered: Some(covered), more, trips, at } = answer {
+            Ok(Page { rows, covered, more, trips, at })
         } else {
             Err(answer)
         }
