@@ -37,7 +37,7 @@ fn endpoint((region, _, url, _): &(String, u64, String, String)) -> Endpoint {
 
 /// A demo with TPC-C loaded into a database of protocol `catenae`; the first site of each region.
 async fn start(arguments: &[&str]) -> (Demo, Vec<Endpoint>) {
-    let demo = Demo::start_alone(arguments);
+    let demo = Demo::start_for_load(arguments);
     demo.connect(0).await.batch_execute("CREATE DATABASE shop WITH (protocol = 'catenae')").await.expect("created");
     let firsts: Vec<Endpoint> = sites(&demo).iter().filter(|(_, shard, ..)| *shard == 0).map(endpoint).collect();
     load::init(&firsts).await;

@@ -32,7 +32,7 @@ async fn start() -> (Demo, Vec<Endpoint>) {
     let mut cluster = Cluster::on_loopback(&REGIONS.map(str::to_owned), Some(wan));
     cluster.quad = Quad { period_s: PERIOD_S, ..Quad::default() };
     std::fs::write(&file, cluster.to_toml()).expect("written");
-    let demo = Demo::start_alone(&["--cluster", &file.display().to_string()]);
+    let demo = Demo::start_for_load(&["--cluster", &file.display().to_string()]);
     demo.connect(0).await.batch_execute("CREATE DATABASE shop WITH (protocol = 'quad', cores = 3)").await.expect("created");
     let running = demo.running();
     let endpoint = |site: &Value| {

@@ -9,9 +9,11 @@ use crate::error::SqlResult;
 use crate::schema::{Index, IndexId, TableDescriptor};
 use crate::storage::{ScanSpec, SearchedIndex, primary_key};
 use crate::types::{Datum, SqlType, coerce};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Operator};
 use rhumb_core::Key;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
@@ -162,19 +164,19 @@ impl Conditions {
         self.count += 1;
         match filter {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-                if let (Some(column), true) = (column_of(table, left), is_constant(right)) {
+                if let Some(column) = compared(table, left, [&**right]) {
                     self.compare(column, *op, right);
-                } else if let (Some(column), true, Some(op)) = (column_of(table, right), is_constant(left), op.swap()) {
+                } else if let (Some(column), Some(op)) = (compared(table, right, [&**left]), op.swap()) {
                     self.compare(column, op, left);
                 }
             }
-            Expr::InList(InList { expr, list, negated: false }) if list.iter().all(is_constant) => {
-                if let Some(column) = column_of(table, expr) {
+            Expr::InList(InList { expr, list, negated: false }) => {
+                if let Some(column) = compared(table, expr, list) {
                     self.equal.entry(column).or_insert_with(|| (self.count, list.clone()));
                 }
             }
-            Expr::Between(Between { expr, negated: false, low, high }) if is_constant(low) && is_constant(high) => {
-                if let Some(column) = column_of(table, expr) {
+            Expr::Between(Between { expr, negated: false, low, high }) => {
+                if let Some(column) = compared(table, expr, [&**low, &**high]) {
                     self.compare(column, Operator::GtEq, low);
                     // Two conditions: either may give way to another bound of the column.
                     self.count += 1;
@@ -221,6 +223,33 @@ fn key_columns<'a>(table: &'a TableDescriptor, index: Option<&'a Index>) -> &'a 
     index.map_or(&table.primary_key, |index| &index.columns)
 }
 
+/// The column that `expr` is, if all of these are constants whose keys are those of all rows that compare equal.
+fn compared<'a>(table: &TableDescriptor, expr: &Expr, constants: impl IntoIterator<Item = &'a Expr>) -> Option<usize> {
+    let column = column_of(table, expr)?;
+    let ty = table.columns[column].ty.arrow();
+    constants.into_iter().all(|constant| is_constant(constant) && compares_exactly(&ty, constant)).then_some(column)
+}
+
+/// Below this every whole number is a floating-point number of either size.
+const WHOLE_MAX: f64 = 16_777_216.0;
+
+/// False if the column is compared with the constant as floating-point numbers, and several of its values are one of these.
+fn compares_exactly(column: &DataType, constant: &Expr) -> bool {
+    // A parameter without a type takes that of the column.
+    let Ok(ty) = constant.get_type(&DFSchema::empty()) else { return true };
+    match (column.is_floating(), ty.is_floating()) {
+        (false, true) => !column.is_numeric(),
+        // A double takes any constant as the double that it is compared with; a float may not hold that.
+        (true, false) if ty.is_numeric() && *column == DataType::Float32 => is_small_whole(constant),
+        _ => true,
+    }
+}
+
+fn is_small_whole(constant: &Expr) -> bool {
+    let Expr::Literal(value, _) = constant else { return false };
+    matches!(value.cast_to(&DataType::Float64), Ok(Datum::Float64(Some(value))) if value.fract() == 0.0 && value.abs() < WHOLE_MAX)
+}
+
 fn column_of(table: &TableDescriptor, expr: &Expr) -> Option<usize> {
     match expr {
         Expr::Column(column) => table.column(&column.name),
@@ -246,7 +275,7 @@ pub fn exact(ty: &SqlType, value: Datum) -> Option<Datum> {
         return Some(ty.null());
     }
     let held = coerce(ty, value.clone()).ok()?;
-    if held.data_type() == value.data_type() || matches!(value, Datum::Utf8(_)) {
+    if held.data_type() == value.data_type() || matches!(value, Datum::Utf8(_)) || matches!(held, Datum::Float64(_)) {
         return Some(held);
     }
     let back = held.cast_to(&value.data_type()).ok()?;

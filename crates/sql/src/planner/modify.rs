@@ -108,7 +108,8 @@ fn plan_by_keys(
     let access = Access::of(&table, filter.as_slice());
 
     let compiler = expressions.finish();
-    let filter = filter.filter(|_| !access.answers()).map(|filter| compiler.compile(filter)).transpose()?;
+    // What the keys answer is compiled all the same: there may be an error in it.
+    let filter = filter.map(|filter| compiler.compile(filter)).transpose()?.filter(|_| !access.answers());
     let change = match assignments {
         None => Change::Delete,
         Some(assignments) => {

@@ -52,7 +52,8 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, query: &ast::Query) -> 
 
     let compiler = expressions.finish();
     let projection = projection.compile(&compiler, &table)?;
-    let filter = filter.filter(|_| !access.answers()).map(|filter| compiler.compile(filter)).transpose()?;
+    // What the keys answer is compiled all the same: there may be an error in it.
+    let filter = filter.map(|filter| compiler.compile(filter)).transpose()?.filter(|_| !access.answers());
     let columns = Some(projection.columns.clone());
     let of_one_row = access.answers() && access.is_single() && projection.is_plain() && limit.is_none() && offset.is_none();
     let select = Select { table: table.clone(), access, filter, projection, reverse, limit, offset, of_one_row };

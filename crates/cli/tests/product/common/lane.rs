@@ -23,19 +23,25 @@ pub struct Lane {
 
 impl Lane {
     /// One of them, once it is free.
-    pub fn one() -> Lane {
-        Lane::take(1)
+    pub fn any() -> Lane {
+        Lane::take(1, LANES)
     }
 
-    /// All, for a demo that is under full load and held to what it does in time.
+    /// The first, for a demo under load: there is one of these at a time.
+    pub fn of_load() -> Lane {
+        Lane::take(1, 1)
+    }
+
+    /// All, for a demo under load that is held to what it does in time.
     pub fn all() -> Lane {
-        Lane::take(LANES)
+        Lane::take(LANES, LANES)
     }
 
-    fn take(count: usize) -> Lane {
+    /// So many of the first `among`.
+    fn take(count: usize, among: usize) -> Lane {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let free = taken.windows(count).position(|lanes| lanes.iter().all(|lane| !lane));
+            let free = taken[..among].windows(count).position(|lanes| lanes.iter().all(|lane| !lane));
             if let Some(first) = free {
                 taken[first..first + count].fill(true);
                 return Lane { first, count };

@@ -148,7 +148,12 @@ pub struct Demo {
 impl Demo {
     /// Starts one, and waits until its ready file is there. Its temporary files are in a folder of the test's own.
     pub fn start(arguments: &[&str]) -> Demo {
-        Demo::start_in(Lane::one(), arguments)
+        Demo::start_in(Lane::any(), arguments)
+    }
+
+    /// The same for a demo to be put under load, while no other one is.
+    pub fn start_for_load(arguments: &[&str]) -> Demo {
+        Demo::start_in(Lane::of_load(), arguments)
     }
 
     /// The same, while no other demo runs.
