@@ -1,7 +1,7 @@
 //! Errors that several operations share, as the OpenAPI document describes them: each a response that operations refer to by name.
 
 use crate::error::Error;
-use utoipa::ToResponse;
+use utoipa::{IntoResponses, ToResponse};
 
 /// `INVALID`: the message says what is allowed.
 #[derive(ToResponse)]
@@ -39,3 +39,32 @@ pub struct Unavailable(pub Error);
 /// `UNKNOWN`: it is not known whether it was done. An operation with an id may be asked again at the same site.
 #[derive(ToResponse)]
 pub struct UnknownOutcome(pub Error);
+
+/// How a site refuses what changes a quota or its tokens and comes with a body.
+#[derive(IntoResponses)]
+pub enum QuotaRefusal {
+    /// The message says what is allowed.
+    #[response(status = 400)]
+    Invalid(#[ref_response] Invalid),
+    /// There is no such quota.
+    #[response(status = 404)]
+    NoQuota(#[ref_response] NoQuota),
+    /// Nothing was done.
+    #[response(status = 409)]
+    Conflict(#[ref_response] QuotaConflict),
+    /// Another site is to be asked.
+    #[response(status = 410)]
+    Lost(#[ref_response] Lost),
+    /// The body is too long.
+    #[response(status = 413)]
+    TooLarge(#[ref_response] TooLarge),
+    /// The body is of another type.
+    #[response(status = 415)]
+    NotJson(#[ref_response] NotJson),
+    /// The same may succeed later.
+    #[response(status = 503)]
+    Unavailable(#[ref_response] Unavailable),
+    /// It may have been done.
+    #[response(status = 504)]
+    UnknownOutcome(#[ref_response] UnknownOutcome),
+}

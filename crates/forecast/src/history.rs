@@ -21,6 +21,13 @@ impl History {
         History { keep: keep.max(1), seen: 0, values: Vec::new() }
     }
 
+    /// The last `keep` values of `series`, and at least one.
+    pub(crate) fn of(series: &[f64], keep: usize) -> History {
+        let mut history = History::keeping(keep);
+        series.iter().for_each(|value| history.push(*value));
+        history
+    }
+
     /// Adds the next value, cut to [`VALUE_MAX`]. One that is not finite is a bug of the caller: it would poison every
     /// later forecast.
     pub(crate) fn push(&mut self, value: f64) {

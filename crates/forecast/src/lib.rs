@@ -33,6 +33,7 @@ pub mod series;
 mod shipped;
 mod spec;
 mod table;
+mod window;
 
 pub use arima::{Arima, Order};
 pub use evaluate::{Errors, evaluate, walk_forward};

@@ -1,48 +1,43 @@
 //! The simple moving average: the next value is the mean of the last few.
 
-use crate::forecaster::{EPOCHS_MAX, Forecaster, PERIOD_MAX, Progress, TrainError, check_series};
+use crate::forecaster::{EPOCHS_MAX, Forecaster, Progress, TrainError};
 use crate::format::{self, Kind};
-use crate::history::History;
+use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
 /// Forecasts the mean of the last `window` values, or of all if there are fewer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MovingAverage {
-    window: usize,
-    history: History,
+    window: Window,
 }
 
 impl MovingAverage {
-    /// A moving average over `window` values, at least one and at most [`PERIOD_MAX`].
+    /// A moving average over `window` values, at least one and at most [`PERIOD_MAX`](crate::PERIOD_MAX).
     pub fn new(window: usize) -> MovingAverage {
-        let window = window.clamp(1, PERIOD_MAX);
-        MovingAverage { window, history: History::keeping(window) }
+        MovingAverage { window: Window::new(window) }
     }
 
     pub(crate) fn is_sound(&self) -> bool {
-        (1..=PERIOD_MAX).contains(&self.window) && self.history.is_sound(self.window)
+        self.window.is_sound()
     }
 }
 
 impl Forecaster for MovingAverage {
     fn name(&self) -> String {
-        format!("moving average({})", self.window)
+        format!("moving average({})", self.window.length())
     }
 
     fn train(&mut self, series: &[f64], _progress: &mut dyn FnMut(Progress)) -> Result<(), TrainError> {
-        check_series(&self.name(), series, 1)?;
-        *self = MovingAverage::new(self.window);
-        series.iter().for_each(|value| self.observe(*value));
-        Ok(())
+        self.window.train(&self.name(), series, 1)
     }
 
     fn observe(&mut self, value: f64) {
-        self.history.push(value);
+        self.window.push(value);
     }
 
     /// A forecast put in the place of the value leaves the mean as it is: all epochs get the same.
     fn predict(&self, epochs: usize) -> Vec<f64> {
-        let values = self.history.values();
+        let values = self.window.values();
         if values.is_empty() {
             return Vec::new();
         }

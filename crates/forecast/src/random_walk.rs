@@ -35,8 +35,7 @@ impl Forecaster for RandomWalk {
 
     fn train(&mut self, series: &[f64], _progress: &mut dyn FnMut(Progress)) -> Result<(), TrainError> {
         check_series(&self.name(), series, 1)?;
-        *self = RandomWalk::new();
-        series.iter().for_each(|value| self.observe(*value));
+        self.history = History::of(series, 1);
         Ok(())
     }
 

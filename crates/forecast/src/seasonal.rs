@@ -1,52 +1,52 @@
 //! The seasonal naive forecast: the next value is the one a period ago.
 
-use crate::forecaster::{EPOCHS_MAX, Forecaster, PERIOD_MAX, Progress, TrainError, check_series};
+use crate::forecaster::{EPOCHS_MAX, Forecaster, Progress, TrainError};
 use crate::format::{self, Kind};
-use crate::history::History;
+use crate::window::Window;
 use serde::{Deserialize, Serialize};
 
 /// Forecasts the value of the same place in the last period. Until a whole period was seen: the last value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeasonalNaive {
-    period: usize,
-    history: History,
+    /// As long as the period.
+    window: Window,
 }
 
 impl SeasonalNaive {
-    /// A forecast with a period of `period` epochs, at least one and at most [`PERIOD_MAX`].
+    /// A forecast with a period of `period` epochs, at least one and at most [`PERIOD_MAX`](crate::PERIOD_MAX).
     pub fn new(period: usize) -> SeasonalNaive {
-        let period = period.clamp(1, PERIOD_MAX);
-        SeasonalNaive { period, history: History::keeping(period) }
+        SeasonalNaive { window: Window::new(period) }
+    }
+
+    fn period(&self) -> usize {
+        self.window.length()
     }
 
     pub(crate) fn is_sound(&self) -> bool {
-        (1..=PERIOD_MAX).contains(&self.period) && self.history.is_sound(self.period)
+        self.window.is_sound()
     }
 }
 
 impl Forecaster for SeasonalNaive {
     fn name(&self) -> String {
-        format!("seasonal naive({})", self.period)
+        format!("seasonal naive({})", self.period())
     }
 
     fn train(&mut self, series: &[f64], _progress: &mut dyn FnMut(Progress)) -> Result<(), TrainError> {
-        check_series(&self.name(), series, self.period)?;
-        *self = SeasonalNaive::new(self.period);
-        series.iter().for_each(|value| self.observe(*value));
-        Ok(())
+        self.window.train(&self.name(), series, self.period())
     }
 
     fn observe(&mut self, value: f64) {
-        self.history.push(value);
+        self.window.push(value);
     }
 
     fn predict(&self, epochs: usize) -> Vec<f64> {
-        let values = self.history.values();
+        let values = self.window.values();
         let epochs = epochs.min(EPOCHS_MAX);
-        if values.len() < self.period {
-            return self.history.last().map_or_else(Vec::new, |last| vec![last; epochs]);
+        if values.len() < self.period() {
+            return self.window.last().map_or_else(Vec::new, |last| vec![last; epochs]);
         }
-        (0..epochs).map(|epoch| values[epoch % self.period]).collect()
+        (0..epochs).map(|epoch| values[epoch % self.period()]).collect()
     }
 
     fn save(&self) -> Vec<u8> {

@@ -4,6 +4,7 @@
 //! they share. [`mod@forecast`] trains models of demand and sets them side by side. Nothing here needs a running cluster.
 
 pub mod catenae;
+mod draft;
 pub mod experiment;
 pub mod forecast;
 pub mod gplacer;

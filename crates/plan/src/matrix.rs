@@ -3,7 +3,7 @@
 //! Row = from, column = to; the two directions may differ. The diagonal is the round trip within a region. Times are
 //! integers, so that two ways of finding the best placement agree to the microsecond and not to a tolerance.
 
-use rhumb_core::{RegionId, RttMatrix};
+use rhumb_core::{RegionId, Rng, RttMatrix};
 use thiserror::Error;
 
 /// The most regions that a plan looks at: the array then takes 100 MB.
@@ -57,6 +57,26 @@ impl Matrix {
             return Err(MatrixError::TooLong { from: names[cell / n].clone(), to: names[cell % n].clone(), rtt_us: cells[cell] });
         }
         Ok(Matrix { names, rtt_us: cells })
+    }
+
+    /// Regions that nobody has measured: random round trips of up to `longest_us` microseconds, the same both ways, and none longer than by
+    /// way of others, so that the triangle inequality holds.
+    pub fn random(regions: usize, longest_us: u32, rng: &mut Rng) -> Result<Matrix, MatrixError> {
+        let mut trips = vec![0; regions * regions];
+        for from in 0..regions {
+            for to in 0..from {
+                let trip = rng.between(0, longest_us.into()) as u32;
+                trips[from * regions + to] = trip;
+                trips[to * regions + from] = trip;
+            }
+        }
+        for by in 0..regions {
+            for cell in 0..regions * regions {
+                trips[cell] = trips[cell].min(trips[cell / regions * regions + by] + trips[by * regions + cell % regions]);
+            }
+        }
+        let names = (0..regions).map(|region| format!("r{region}")).collect();
+        Matrix::new(names, |from, to| trips[from * regions + to])
     }
 
     /// The number of regions.

@@ -3,6 +3,7 @@
 mod aborts;
 mod cells;
 mod comparison;
+mod conditions;
 mod kind;
 mod latencies;
 mod meter;
@@ -16,6 +17,7 @@ mod yardstick;
 pub use aborts::AbortReport;
 pub(crate) use cells::{NONE, millis, rate};
 pub use comparison::Comparison;
+pub use conditions::Conditions;
 pub use kind::KindReport;
 pub use latencies::Latencies;
 pub use meter::Meter;

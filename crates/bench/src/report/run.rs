@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::cells::{percent, percentile_cells, rate};
 use super::comparison::{self, Comparison};
+use super::conditions::Conditions;
 use super::kind::KindReport;
 use super::prediction::Prediction;
 use super::region::RegionReport;
@@ -20,14 +21,9 @@ use super::statement::{self, StatementReport};
 pub struct Report {
     /// The workload's name and what distinguishes this variant of it.
     pub workload: String,
-    /// How load was offered.
-    pub load: String,
-    /// The seed that the run's randomness came from.
-    pub seed: u64,
-    /// Seconds before the measured window.
-    pub warmup_s: f64,
-    /// Seconds of the measured window.
-    pub measured_s: f64,
+    /// The load, and how long it was measured.
+    #[serde(flatten)]
+    pub conditions: Conditions,
     /// One entry per region, in the order of the addresses given.
     pub regions: Vec<RegionReport>,
     /// All regions together.
@@ -110,8 +106,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (warmup, measured) = (self.warmup_s, self.measured_s);
-        writeln!(f, "{} · {} · {measured:.1} s measured after {warmup:.1} s · seed {}\n", self.workload, self.load, self.seed)?;
+        writeln!(f, "{} · {}\n", self.workload, self.conditions)?;
         if self.statements.is_empty() {
             write!(f, "{}", self.region_table())?;
             if self.kinds.len() > 1 {

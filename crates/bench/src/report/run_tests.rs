@@ -27,10 +27,7 @@ fn report() -> Report {
     let region = |name: &str, floor_ms| RegionReport { region: name.into(), clients: 8, floor_ms, ..RegionReport::default() };
     Report {
         workload: "tpcc, 10 warehouses".into(),
-        load: "closed loop, 8 clients per region".into(),
-        seed: 7,
-        warmup_s: 5.0,
-        measured_s: 30.0,
+        conditions: Conditions { load: "closed loop, 8 clients per region".into(), seed: 7, warmup_s: 5.0, measured_s: 30.0 },
         statements: Vec::new(),
         kinds: vec![KindReport::new("new order", &near, 1210, 30.0), KindReport::new("payment", &far, 1210, 30.0)],
         regions: vec![region("california", Some(86.0)).filled(&near, 30.0), region("são paulo", None).filled(&far, 30.0)],

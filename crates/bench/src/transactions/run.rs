@@ -13,7 +13,7 @@ use crate::client::postgres::{Endpoint, RetryPolicy, Session};
 use crate::driver::{self, ClientSlot, DriverOptions, Results, Workload};
 use crate::error::BenchError;
 use crate::progress::Progress;
-use crate::report::{KindReport, Meter, RegionReport, Report, StatementReport};
+use crate::report::{Conditions, KindReport, Meter, RegionReport, Report, StatementReport};
 
 /// How to run.
 #[derive(Clone, Debug, Default)]
@@ -93,10 +93,7 @@ impl<T: Transactions> Run<'_, T> {
         let kinds = self.transactions.kinds().iter().enumerate();
         Report {
             workload: self.transactions.title(),
-            load: driver.pace.describe(clients),
-            seed: driver.seed,
-            warmup_s: driver.warmup.as_secs_f64(),
-            measured_s,
+            conditions: Conditions::new(driver.pace.describe(clients), driver, measured_s),
             total: all.filled(&total, measured_s),
             regions,
             kinds: kinds.map(|(index, kind)| KindReport::new(kind, &results.kind(index), finished, measured_s)).collect(),

@@ -5,20 +5,19 @@ use super::parameters as p;
 use super::run::{self, Run};
 use super::setup::{Clients, Setup, System};
 use super::workload::Workload;
-use crate::experiment::{Options, Progress};
-use std::collections::BTreeMap;
+use crate::experiment::{Options, Progress, RunCache};
 use std::rc::Rc;
 
 /// The laboratory.
 pub struct Lab {
     options: Options,
-    runs: BTreeMap<Setup, Rc<Run>>,
+    runs: RunCache<Setup, Run>,
 }
 
 impl Lab {
     /// A laboratory.
     pub fn new(options: Options) -> Lab {
-        Lab { options, runs: BTreeMap::new() }
+        Lab { options, runs: RunCache::new() }
     }
 
     /// `system` under `workload` with so many clients per server, measured as long as the options have it.
@@ -38,19 +37,11 @@ impl Lab {
 
     /// Of `all`, so many as a run of this length has time for: all, or the first and the last.
     pub fn some<T: Copy>(&self, all: &[T]) -> Vec<T> {
-        match self.options.shorter {
-            0 | 1 => all.to_vec(),
-            _ => [0, all.len() - 1].map(|index| all[index]).to_vec(),
-        }
+        self.options.some(all)
     }
 
     /// Runs `setup`, unless that was done before.
     pub fn run(&mut self, setup: &Setup, progress: &mut dyn Progress) -> Result<Rc<Run>, LoadError> {
-        if let Some(run) = self.runs.get(setup) {
-            return Ok(Rc::clone(run));
-        }
-        let run = Rc::new(run::run(setup, progress)?);
-        self.runs.insert(setup.clone(), Rc::clone(&run));
-        Ok(run)
+        self.runs.once(setup, || run::run(setup, progress))
     }
 }

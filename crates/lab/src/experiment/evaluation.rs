@@ -21,6 +21,16 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Of `all`, so many as a run of this length has time for: all, or the first and the last.
+    pub fn some<T: Copy>(&self, all: &[T]) -> Vec<T> {
+        match self.shorter {
+            0 | 1 => all.to_vec(),
+            _ => [0, all.len() - 1].map(|index| all[index]).to_vec(),
+        }
+    }
+}
+
 /// An experiment in a laboratory `L`.
 pub struct Experiment<L> {
     /// What the command line calls it.

@@ -15,6 +15,7 @@ mod evaluation;
 mod files;
 mod outcome;
 mod progress;
+mod run_cache;
 
 pub use cells::{one, percent, ratio};
 pub use chart::{Chart, Series, Shape};
@@ -22,3 +23,4 @@ pub use evaluation::{Bench, Evaluation, Experiment, Failure, Options};
 pub use files::File;
 pub use outcome::{Finding, Outcome, Sheet};
 pub use progress::{Progress, Silent};
+pub use run_cache::RunCache;

@@ -2,7 +2,8 @@
 
 use super::form::Form;
 use super::meter::Meter;
-use super::transactions::{Draft, Transactions};
+use super::transactions::Transactions;
+use crate::draft::Draft;
 use rhumb_core::{Span, Time, TxnId};
 use rhumb_replicated_commit::{Answer, Request, Site};
 use rhumb_sim::{ClientEvent, ClientProgram, Next};
@@ -52,7 +53,7 @@ impl Client {
             meter,
             measured_from,
             phase: Phase::Beginning,
-            draft: Draft { reads: Vec::new(), writes: Vec::new() },
+            draft: Draft::default(),
             began: Time::ZERO,
             committing: Time::ZERO,
         }

@@ -6,29 +6,14 @@ use rhumb_plan::{Client, Matrix, Objective, Problem, Protocol, Request};
 use std::sync::Arc;
 
 /// The longest round trip, in microseconds.
-const RTT_US_MAX: u64 = 500_000;
+const RTT_US_MAX: u32 = 500_000;
 /// The most clients of a region, in whatever unit.
 const CLIENTS_MAX: u64 = 10;
 
 /// `regions` regions with random round trips of up to 500 ms, no longer than by way of others, and up to ten clients each:
 /// where to put `2 faults + 1` replicas so that commits of two rounds, which may be handed over, take the least on average?
 pub fn random(regions: usize, faults: usize, rng: &mut Rng) -> Problem {
-    let mut trips = vec![0; regions * regions];
-    for from in 0..regions {
-        for to in 0..from {
-            let trip = rng.between(0, RTT_US_MAX) as u32;
-            trips[from * regions + to] = trip;
-            trips[to * regions + from] = trip;
-        }
-    }
-    // Shortest ways, so that the triangle inequality holds.
-    for by in 0..regions {
-        for cell in 0..regions * regions {
-            trips[cell] = trips[cell].min(trips[cell / regions * regions + by] + trips[by * regions + cell % regions]);
-        }
-    }
-    let names = (0..regions).map(|region| format!("r{region}")).collect();
-    let matrix = Matrix::new(names, |from, to| trips[from * regions + to]).expect("few regions, short trips");
+    let matrix = Matrix::random(regions, RTT_US_MAX, rng).expect("few regions, short trips");
     let clients: Vec<Client> = (0..regions)
         .map(|region| Client { region, clients: rng.between(0, CLIENTS_MAX), reads_milli: 0 })
         .filter(|client| client.clients > 0)

@@ -3,21 +3,20 @@
 use super::form::Form;
 use super::parameters::{CLIENTS, CLIENTS_BEFORE_THROTTLING, SKEW_CENTI, TRANSACTIONS};
 use super::run::{self, Run, Setup};
-use crate::experiment::{Options, Progress};
+use crate::experiment::{Options, Progress, RunCache};
 use rhumb_sim::SimError;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The laboratory.
 pub struct Lab {
     options: Options,
-    runs: BTreeMap<Setup, Rc<Run>>,
+    runs: RunCache<Setup, Run>,
 }
 
 impl Lab {
     /// A laboratory.
     pub fn new(options: Options) -> Lab {
-        Lab { options, runs: BTreeMap::new() }
+        Lab { options, runs: RunCache::new() }
     }
 
     /// Decides all that is random.
@@ -43,11 +42,6 @@ impl Lab {
 
     /// Runs `setup`, unless that was done before.
     pub fn run(&mut self, setup: &Setup, progress: &mut dyn Progress) -> Result<Rc<Run>, SimError> {
-        if let Some(run) = self.runs.get(setup) {
-            return Ok(Rc::clone(run));
-        }
-        let run = Rc::new(run::run(setup, progress)?);
-        self.runs.insert(*setup, Rc::clone(&run));
-        Ok(run)
+        self.runs.once(setup, || run::run(setup, progress))
     }
 }

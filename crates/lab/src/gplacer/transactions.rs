@@ -1,16 +1,9 @@
 //! T-YCSB: transactions of several reads and writes of different keys, drawn by Zipf's law.
 
 use super::parameters::{KEYS, OPERATIONS, READ_PERCENT, VALUE_BYTES};
+use crate::draft::Draft;
 use rhumb_bench::workloads::ycsb::distribution::{Chooser, Distribution};
 use rhumb_core::{Key, Rng, Value};
-
-/// A transaction before it runs. Its writes are buffered by the client, so only their number counts among its operations.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Draft {
-    /// In the order in which they are read.
-    pub(super) reads: Vec<Key>,
-    pub(super) writes: Vec<(Key, Option<Value>)>,
-}
 
 /// What a client draws its transactions from.
 #[derive(Clone, Debug)]
@@ -29,6 +22,7 @@ impl Transactions {
         Transactions { chooser: Chooser::new(distribution, KEYS), rng }
     }
 
+    /// The next one. Its writes are buffered by the client, so only their number counts among its operations.
     pub(super) fn draw(&mut self) -> Draft {
         let mut keys: Vec<u64> = Vec::with_capacity(OPERATIONS);
         while keys.len() < OPERATIONS {
@@ -37,7 +31,7 @@ impl Transactions {
                 keys.push(key);
             }
         }
-        let mut draft = Draft { reads: Vec::new(), writes: Vec::new() };
+        let mut draft = Draft::default();
         for key in keys {
             let key = Key::new(key.to_be_bytes().to_vec());
             if self.rng.below(100) < READ_PERCENT {

@@ -1,7 +1,8 @@
 //! Who sends requests: workers that run one transaction after another, and a background that only keeps its own site busy.
 
 use super::meter::{Counts, Meter, Times};
-use super::transactions::{Draft, Transactions};
+use super::transactions::Transactions;
+use crate::draft::Draft;
 use rhumb_commit::interactive::{Answer, Interactive, Request};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use rhumb_core::{Span, Time, TxnId};
@@ -59,7 +60,7 @@ impl Worker {
             transactions,
             meter,
             phase: Phase::Beginning,
-            draft: Draft { reads: Vec::new(), writes: Vec::new() },
+            draft: Draft::default(),
             began: Time::ZERO,
             asked: Time::ZERO,
             times: Times::default(),

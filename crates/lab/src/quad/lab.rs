@@ -60,10 +60,7 @@ impl Lab {
 
     /// Of `all`, so many as a run of this length has time for: all, or the first and the last.
     pub fn some<T: Copy>(&self, all: &[T]) -> Vec<T> {
-        match self.options.shorter {
-            0 | 1 => all.to_vec(),
-            _ => [0, all.len() - 1].map(|index| all[index]).to_vec(),
-        }
+        self.options.some(all)
     }
 
     /// Runs `setup`.

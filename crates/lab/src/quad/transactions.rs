@@ -5,17 +5,9 @@
 //! stock entries.
 
 use super::parameters as p;
+use crate::draft::Draft;
 use rhumb_core::{Key, Rng, Span, Value};
 use std::collections::BTreeSet;
-
-/// A transaction before it runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Draft {
-    /// What it reads, at once.
-    pub(super) reads: Vec<Key>,
-    /// What it writes; nothing if it only reads.
-    pub(super) writes: Vec<(Key, Option<Value>)>,
-}
 
 /// What a worker draws its transactions from.
 #[derive(Clone, Debug)]

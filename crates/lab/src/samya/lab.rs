@@ -5,8 +5,7 @@ use super::load::LoadError;
 use super::parameters::{LIMIT, MAX_DEMAND_OF_THE_PAPER, MEAN_DEMAND_OF_THE_PAPER, POINTS_MIN, POINTS_OF_AN_HOUR, REGIONS};
 use super::setup::{Setup, System};
 use super::system::{self, Models, Run};
-use crate::experiment::{Options, Progress};
-use std::collections::BTreeMap;
+use crate::experiment::{Options, Progress, RunCache};
 use std::rc::Rc;
 
 /// A choice of the maximum limit.
@@ -22,13 +21,13 @@ pub struct Limit {
 pub struct Lab {
     options: Options,
     models: Option<Models>,
-    runs: BTreeMap<Setup, Rc<Run>>,
+    runs: RunCache<Setup, Run>,
 }
 
 impl Lab {
     /// A laboratory. With `models`, sites of Samya that are to have a model get theirs from there.
     pub fn new(options: Options, models: Option<Models>) -> Lab {
-        Lab { options, models, runs: BTreeMap::new() }
+        Lab { options, models, runs: RunCache::new() }
     }
 
     /// Decides the moments of the requests.
@@ -48,12 +47,7 @@ impl Lab {
 
     /// Runs `setup`, unless that was done before.
     pub fn run(&mut self, setup: &Setup, progress: &mut dyn Progress) -> Result<Rc<Run>, LoadError> {
-        if let Some(run) = self.runs.get(setup) {
-            return Ok(Rc::clone(run));
-        }
-        let run = Rc::new(system::run(setup, self.models.as_ref(), progress)?);
-        self.runs.insert(setup.clone(), Rc::clone(&run));
-        Ok(run)
+        self.runs.once(setup, || system::run(setup, self.models.as_ref(), progress))
     }
 
     /// How many times more tokens a region of the replayed trace asks for than one of the paper's series, on average.

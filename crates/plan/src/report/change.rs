@@ -4,7 +4,7 @@
 //! As JSON it is what `rhumb plan apply` reads: [`Planned`] is the part that it needs.
 
 use super::text::{Table, lost, ms};
-use super::{Report, Summary, millis, objective_ms};
+use super::{Report, Summary, Terms, millis, objective_ms};
 use crate::layout::course::Course;
 use crate::layout::latency::{Service, service, services};
 use crate::layout::proposal::{cost, is_exact};
@@ -62,18 +62,9 @@ pub struct ChangeReport {
     /// By how much the best placement there is may be better than the one that was found, as a share of the objective; none
     /// if that is not known.
     pub proven_gap: Option<f64>,
-    /// How many regions may be lost as proposed.
-    pub faults: usize,
-    /// How transactions commit.
-    pub protocol: String,
-    /// Where reads go.
-    pub reads: &'static str,
-    /// Whether a region may hand its commits to another coordinator.
-    pub handoff: bool,
-    /// What the proposal keeps to, in words.
-    pub constraints: Vec<String>,
-    /// What was assumed, in words.
-    pub assumptions: Vec<String>,
+    /// What was asked for of the proposal, and what was assumed.
+    #[serde(flatten)]
+    pub terms: Terms,
     /// How the clients of a region are counted.
     #[serde(skip)]
     counted: Counted,
@@ -177,12 +168,7 @@ impl ChangeReport {
             objective_now_ms: objective_ms(problem, cost(problem, &now)),
             objective_then_ms: objective_ms(problem, cost(problem, &proposed)),
             proven_gap: is_exact(problem, &now).then_some(found.proven_gap),
-            faults: found.faults,
-            protocol: found.protocol.clone(),
-            reads: found.reads,
-            handoff: found.handoff,
-            constraints: found.constraints.clone(),
-            assumptions: found.assumptions.clone(),
+            terms: found.terms.clone(),
             counted,
             found,
             regions: problem.matrix().names().to_vec(),
@@ -232,8 +218,8 @@ impl fmt::Display for ChangeReport {
             writeln!(f, "proposed  {}", self.told(&self.proposed))?;
             let (votes, votes_now, regions) = (self.proposed.active.len(), self.now.active.len(), self.regions.len());
             let faults_now = votes_now.saturating_sub(1) / 2;
-            let before = if faults_now == self.faults { String::new() } else { format!(", now {}", lost(faults_now)) };
-            writeln!(f, "{votes} of {regions} regions vote as proposed, {votes_now} do now; {}{before}", lost(self.faults))?;
+            let before = if faults_now == self.terms.faults { String::new() } else { format!(", now {}", lost(faults_now)) };
+            writeln!(f, "{votes} of {regions} regions vote as proposed, {votes_now} do now; {}{before}", lost(self.terms.faults))?;
         }
         self.found.write_terms(f)?;
         write!(f, "\n{}\n", self.table())?;
@@ -254,7 +240,7 @@ impl fmt::Display for ChangeReport {
 impl ChangeReport {
     /// If there was no choice: what would give one.
     fn write_way_out(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (all, faults) = (self.regions.len(), self.faults);
+        let (all, faults) = (self.regions.len(), self.terms.faults);
         if self.proposed.active.len() < all || faults == 0 {
             return Ok(());
         }

@@ -4,6 +4,7 @@
 //! figures are rounded for display alone. What a plan means for a cluster that runs is a [`change::ChangeReport`].
 
 pub mod change;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -15,7 +16,8 @@ use crate::objective::Objective;
 use crate::pareto::FrontPoint;
 use crate::problem::Problem;
 use serde::Serialize;
-use words::{objective_name, protocol_name, reads_name};
+pub use terms::Terms;
+use words::objective_name;
 
 /// A plan, told.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,18 +47,9 @@ pub struct Report {
     pub looked_at: Option<u64>,
     /// How many regions there are to choose from.
     pub regions: usize,
-    /// How many may be lost.
-    pub faults: usize,
-    /// How transactions commit.
-    pub protocol: String,
-    /// Where reads go.
-    pub reads: &'static str,
-    /// Whether a region may hand its commits to another coordinator.
-    pub handoff: bool,
-    /// What the placement keeps to, in words.
-    pub constraints: Vec<String>,
-    /// What was assumed, in words.
-    pub assumptions: Vec<String>,
+    /// What was asked for, and what was assumed.
+    #[serde(flatten)]
+    pub terms: Terms,
     /// What the replicas cost a month, in dollars; none if nothing has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_month: Option<f64>,
@@ -134,7 +127,6 @@ pub struct Summary {
 impl Report {
     /// What `finding` says of `problem`.
     pub fn new(problem: &Problem, finding: &Finding) -> Report {
-        let request = problem.request();
         let evaluation = evaluate(problem, &finding.best.replicas);
         let Summary { mean_ms, worst_ms, p95_ms } = Summary::of(problem, &evaluation, |client| client.latency_ns);
         let (method, looked_at) = match finding.effort {
@@ -150,18 +142,13 @@ impl Report {
             clients: client_reports(problem, &evaluation),
             worst_ms,
             p95_ms,
-            objective: objective_name(request.objective),
+            objective: objective_name(problem.request().objective),
             objective_ms: objective_ms(problem, finding.best.cost),
             bound_ms: objective_ms(problem, finding.bound),
             method,
             looked_at,
             regions: problem.matrix().regions(),
-            faults: request.faults,
-            protocol: protocol_name(request.model.protocol),
-            reads: reads_name(request.model.reads),
-            handoff: request.model.handoff,
-            constraints: request.constraints.iter().map(|constraint| constraint.describe(problem.matrix())).collect(),
-            assumptions: Vec::new(),
+            terms: Terms::new(problem),
             price_month: price_month(problem, evaluation.price),
             compared: Vec::new(),
             front: Vec::new(),
@@ -172,7 +159,7 @@ impl Report {
 
     /// Says besides what was assumed.
     pub fn assume(&mut self, what: &str) {
-        self.assumptions.push(what.to_owned());
+        self.terms.assumptions.push(what.to_owned());
     }
 
     /// Holds `replicas` (ascending, each once) against the best.

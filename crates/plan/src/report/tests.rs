@@ -78,8 +78,8 @@ Not proven: placements may be missing here, or be beaten by others.
 fn objectives_and_models_have_names_and_sums_become_means() {
     let told = |protocol, objective| {
         let problem = problem(protocol, objective);
-        let Report { objective, objective_ms, protocol, .. } = Report::new(&problem, &finding(&problem, 0));
-        (protocol, objective, objective_ms)
+        let Report { objective, objective_ms, terms, .. } = Report::new(&problem, &finding(&problem, 0));
+        (terms.protocol, objective, objective_ms)
     };
     let named = |objective| told(Protocol::TwoRounds, objective);
     assert_eq!(named(Objective::RegionMean), ("two-round".to_owned(), "region-mean".to_owned(), 30.0));

@@ -1,6 +1,6 @@
 //! A report as text: the placement, a table of the client regions, the proof, and what else was asked for.
 
-use super::{Report, Summary};
+use super::{Report, Summary, Terms};
 use std::fmt;
 
 const GAP: &str = "  ";
@@ -49,7 +49,7 @@ impl fmt::Display for Table {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.replicas.join(", "))?;
-        let lost = lost(self.faults);
+        let lost = lost(self.terms.faults);
         writeln!(f, "{} of {} regions hold a replica; {lost}", self.replicas.len(), self.regions)?;
         self.write_terms(f)?;
         write!(f, "\n{}\n{}", self.client_table(), self.proof())?;
@@ -72,15 +72,16 @@ impl fmt::Display for Report {
 impl Report {
     /// What was asked for.
     pub(super) fn write_terms(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let handoff = if self.handoff { "with handoff" } else { "no handoff" };
-        writeln!(f, "{}, {} reads, {handoff}; the smallest {}", self.protocol, self.reads, self.objective)?;
-        for constraint in &self.constraints {
+        let Terms { protocol, reads, handoff, constraints, assumptions, .. } = &self.terms;
+        let handoff = if *handoff { "with handoff" } else { "no handoff" };
+        writeln!(f, "{protocol}, {reads} reads, {handoff}; the smallest {}", self.objective)?;
+        for constraint in constraints {
             writeln!(f, "kept to: {constraint}")?;
         }
         if let Some(price) = self.price_month {
             writeln!(f, "{price:.2} dollars a month")?;
         }
-        self.assumptions.iter().try_for_each(|assumption| writeln!(f, "{assumption}"))
+        assumptions.iter().try_for_each(|assumption| writeln!(f, "{assumption}"))
     }
 
     fn client_table(&self) -> Table {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
+use crate::client::ready_file;
 use crate::error::BenchError;
 
 /// How long to wait for a connection unless the address says otherwise.
@@ -49,13 +50,11 @@ impl Endpoint {
 
     /// The endpoints of a running demo, from the file that it wrote when it was ready.
     pub fn from_ready_file(path: &Path) -> Result<Vec<Endpoint>, BenchError> {
-        let refuse = |reason: String| BenchError::ReadyFile { path: path.display().to_string(), reason };
-        let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-        let ready: ReadyFile = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
-        if ready.regions.is_empty() {
-            return Err(refuse("it lists no regions".to_owned()));
+        let regions: Vec<ReadyRegion> = ready_file::regions(path)?;
+        if regions.is_empty() {
+            return Err(ready_file::refused(path, "it lists no regions".to_owned()));
         }
-        ready.regions.iter().map(|region| Endpoint::parse(&format!("{}={}", region.name, with_scheme(&region.pg)))).collect()
+        regions.iter().map(|region| Endpoint::parse(&format!("{}={}", region.name, with_scheme(&region.pg)))).collect()
     }
 
     /// The region's name as the user gave it.
@@ -87,11 +86,7 @@ impl Endpoint {
     }
 }
 
-#[derive(Deserialize)]
-struct ReadyFile {
-    regions: Vec<ReadyRegion>,
-}
-
+/// A region as the ready file has it.
 #[derive(Deserialize)]
 struct ReadyRegion {
     name: String,

@@ -1,5 +1,6 @@
 //! Where the sites are: for each region the address of its Redis port.
 
+use crate::client::ready_file;
 use crate::error::BenchError;
 use serde::Deserialize;
 use std::path::Path;
@@ -33,19 +34,12 @@ impl Endpoint {
 
     /// The first site of each region of a demo, from the file that it wrote when it was ready.
     pub fn from_ready_file(path: &Path) -> Result<Vec<Endpoint>, BenchError> {
-        let refuse = |reason: String| BenchError::ReadyFile { path: path.display().to_string(), reason };
-        let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-        let ready: ReadyFile = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         let region = |ReadyRegion { name, resp, http }| Endpoint { region: name, address: resp, http: Some(http) };
-        Ok(ready.regions.into_iter().map(region).collect())
+        Ok(ready_file::regions(path)?.into_iter().map(region).collect())
     }
 }
 
-#[derive(Deserialize)]
-struct ReadyFile {
-    regions: Vec<ReadyRegion>,
-}
-
+/// A region as the ready file has it.
 #[derive(Deserialize)]
 struct ReadyRegion {
     name: String,

@@ -1,7 +1,7 @@
 //! What a run measured, for people and as JSON.
 
 use super::meter::{Meter, Percentiles};
-use crate::report::{NONE, millis, rate};
+use crate::report::{Conditions, NONE, millis, rate};
 use rhumb_display::Table;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -14,14 +14,9 @@ pub struct Report {
     pub quota: String,
     /// Its limit when the run began.
     pub limit: u64,
-    /// The load in words.
-    pub load: String,
-    /// Where all randomness came from.
-    pub seed: u64,
-    /// How long it ran before measuring, in seconds.
-    pub warmup_s: f64,
-    /// How long it measured, in seconds.
-    pub measured_s: f64,
+    /// The load, and how long it was measured.
+    #[serde(flatten)]
+    pub conditions: Conditions,
     /// The regions, in the order in which they were given.
     pub regions: Vec<RegionReport>,
     /// All regions together.
@@ -131,8 +126,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { quota, limit, load, seed, warmup_s, measured_s, .. } = self;
-        writeln!(f, "quota {quota}, limit {limit} · {load} · {measured_s:.1} s measured after {warmup_s:.1} s · seed {seed}\n")?;
+        writeln!(f, "quota {}, limit {} · {}\n", self.quota, self.limit, self.conditions)?;
         write!(f, "{}", self.regions())?;
         if let Some(refusals) = self.refusals() {
             write!(f, "\n{refusals}")?;
@@ -166,10 +160,7 @@ mod tests {
         let report = Report {
             quota: "vm".into(),
             limit: 5,
-            load: "closed loop".into(),
-            seed: 1,
-            warmup_s: 5.0,
-            measured_s: 2.0,
+            conditions: Conditions { load: "closed loop".into(), seed: 1, warmup_s: 5.0, measured_s: 2.0 },
             regions: vec![region("a")],
             total: region("all"),
             redistributions: Some(BTreeMap::from([("dead".to_owned(), 0), ("reactive".to_owned(), 3)])),

@@ -14,6 +14,7 @@ use crate::driver::{self, ClientSlot, DriverOptions, Results, Workload};
 use crate::error::BenchError;
 use crate::lock::lock;
 use crate::progress::Progress;
+use crate::report::Conditions;
 use rhumb_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -131,6 +132,7 @@ impl Run<'_> {
             .collect();
         let overdue = regions.iter().map(|region| region.overdue).sum();
         let all = clients * regions.len();
+        let load = format!("{}, pipeline {}, {}", options.pace.describe(clients), self.options.pipeline, self.options.mix);
         let mut warnings = Vec::new();
         if kept > 0 {
             warnings.push(format!("{kept} tokens could not be given back after the run and stay held"));
@@ -138,10 +140,7 @@ impl Run<'_> {
         Report {
             quota: self.options.quota.clone(),
             limit,
-            load: format!("{}, pipeline {}, {}", options.pace.describe(clients), self.options.pipeline, self.options.mix),
-            seed: options.seed,
-            warmup_s: options.warmup.as_secs_f64(),
-            measured_s,
+            conditions: Conditions::new(load, options, measured_s),
             total: RegionReport::new("all", all, &results.kind(acquire), &results.kind(release), overdue, measured_s),
             regions,
             redistributions,

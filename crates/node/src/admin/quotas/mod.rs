@@ -190,17 +190,7 @@ async fn look_exactly(State(site): Shared, named: Named, headers: HeaderMap, bod
     operation_id = "createQuota",
     params(QuotaPath),
     request_body = NewQuota,
-    responses(
-        (status = 201, description = "Made.", body = api::Spec),
-        (status = 400, response = responses::Invalid),
-        (status = 404, response = responses::NoQuota),
-        (status = 409, response = responses::QuotaConflict),
-        (status = 410, response = responses::Lost),
-        (status = 413, response = responses::TooLarge),
-        (status = 415, response = responses::NotJson),
-        (status = 503, response = responses::Unavailable),
-        (status = 504, response = responses::UnknownOutcome)
-    )
+    responses((status = 201, description = "Made.", body = api::Spec), responses::QuotaRefusal)
 )]
 async fn create(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<(StatusCode, Json<api::Spec>), Failed> {
     let name = name(named)?;
@@ -280,17 +270,7 @@ struct IdempotencyKey {
     operation_id = "acquire",
     params(QuotaPath, IdempotencyKey),
     request_body = Amount,
-    responses(
-        (status = 200, description = "Done, durably.", body = Done),
-        (status = 400, response = responses::Invalid),
-        (status = 404, response = responses::NoQuota),
-        (status = 409, response = responses::QuotaConflict),
-        (status = 410, response = responses::Lost),
-        (status = 413, response = responses::TooLarge),
-        (status = 415, response = responses::NotJson),
-        (status = 503, response = responses::Unavailable),
-        (status = 504, response = responses::UnknownOutcome)
-    )
+    responses((status = 200, description = "Done, durably.", body = Done), responses::QuotaRefusal)
 )]
 async fn acquire(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<Done>, Failed> {
     run(&site, Action::Acquire, named, &headers, body).await
@@ -303,17 +283,7 @@ async fn acquire(State(site): Shared, named: Named, headers: HeaderMap, body: Bo
     operation_id = "release",
     params(QuotaPath, IdempotencyKey),
     request_body = Amount,
-    responses(
-        (status = 200, description = "Done, durably.", body = Done),
-        (status = 400, response = responses::Invalid),
-        (status = 404, response = responses::NoQuota),
-        (status = 409, response = responses::QuotaConflict),
-        (status = 410, response = responses::Lost),
-        (status = 413, response = responses::TooLarge),
-        (status = 415, response = responses::NotJson),
-        (status = 503, response = responses::Unavailable),
-        (status = 504, response = responses::UnknownOutcome)
-    )
+    responses((status = 200, description = "Done, durably.", body = Done), responses::QuotaRefusal)
 )]
 async fn release(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<Done>, Failed> {
     run(&site, Action::Release, named, &headers, body).await
@@ -326,17 +296,7 @@ async fn release(State(site): Shared, named: Named, headers: HeaderMap, body: Bo
     operation_id = "freeQuota",
     params(QuotaPath, IdempotencyKey),
     request_body = Amount,
-    responses(
-        (status = 200, description = "Done, durably.", body = Done),
-        (status = 400, response = responses::Invalid),
-        (status = 404, response = responses::NoQuota),
-        (status = 409, response = responses::QuotaConflict),
-        (status = 410, response = responses::Lost),
-        (status = 413, response = responses::TooLarge),
-        (status = 415, response = responses::NotJson),
-        (status = 503, response = responses::Unavailable),
-        (status = 504, response = responses::UnknownOutcome)
-    )
+    responses((status = 200, description = "Done, durably.", body = Done), responses::QuotaRefusal)
 )]
 async fn free(State(site): Shared, named: Named, headers: HeaderMap, body: Body) -> Result<Json<Done>, Failed> {
     run(&site, Action::Free, named, &headers, body).await
