@@ -76,6 +76,11 @@ impl Newest {
         }
     }
 
+    /// True if the newest version of `key` is known.
+    pub(crate) fn holds(&self, key: &Key) -> bool {
+        self.rows.contains_key(key)
+    }
+
     /// The newest version of `key` at or below `at`, if that is known.
     pub(crate) fn row(&self, key: &Key, at: Timestamp) -> Option<Row> {
         let held = self.rows.get(key).filter(|held| held.version <= at)?;

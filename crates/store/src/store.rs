@@ -89,15 +89,19 @@ impl<E: Engine> Store<E> {
             return Ok(known);
         }
         let view = self.engine.view();
-        let mut row = |key: &Key, at| match newest.row(key, at) {
-            Some(row) => Ok(row),
-            None => {
-                let row = get(&*view, key, at)?;
-                if at == Timestamp::MAX {
-                    newest.fill(&row);
-                }
-                Ok(row)
+        let mut row = |key: &Key, at| {
+            if let Some(row) = newest.row(key, at) {
+                return Ok(row);
             }
+            if !newest.holds(key) {
+                // Nearly always that is the one asked for, and it is the one to be held.
+                let row = get(&*view, key, Timestamp::MAX)?;
+                newest.fill(&row);
+                if row.version <= at {
+                    return Ok(row);
+                }
+            }
+            get(&*view, key, at)
         };
         match load {
             Load::Get { keys, at, bytes } => within(keys.iter().map(|key| row(key, *at)), *bytes),
