@@ -13,6 +13,7 @@
 //! collected, and their keys then have no version at all.
 
 use crate::scan::within;
+use bytes::Bytes;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 use rhumb_core::actor::Op;
@@ -46,6 +47,15 @@ impl Weighter<Key, Held> for Weight {
     }
 }
 
+/// Bytes of their own: those that were read may be a part of a block of a file, or of a message, which they would keep in memory.
+fn own(bytes: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(bytes)
+}
+
+fn own_value(value: &Value) -> Value {
+    Value(own(&value.0))
+}
+
 impl Newest {
     /// None held yet, and about `bytes` bytes at the most. The same questions and writes in the same order leave the same.
     pub fn new(bytes: u64) -> Newest {
@@ -60,7 +70,7 @@ impl Newest {
             let Op::PutVersion { key, at, value } = op else { continue };
             let Some(mut held) = self.rows.peek_mut(key).filter(|held| held.version <= *at) else { continue };
             match value {
-                Some(_) => *held = Held { version: *at, value: value.clone() },
+                Some(value) => *held = Held { version: *at, value: Some(own_value(value)) },
                 None => {
                     drop(held);
                     self.rows.remove(key);
@@ -72,7 +82,8 @@ impl Newest {
     /// `row` is the newest version in the store, and no write of its key is on its way.
     pub(crate) fn fill(&mut self, row: &Row) {
         if row.value.is_some() || row.version == Timestamp::ZERO {
-            self.rows.insert(row.key.clone(), Held { version: row.version, value: row.value.clone() });
+            let key = Key(own(&row.key.0));
+            self.rows.insert(key, Held { version: row.version, value: row.value.as_ref().map(own_value) });
         }
     }
 
