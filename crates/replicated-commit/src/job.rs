@@ -44,6 +44,8 @@ pub(super) enum Job {
     ClockBound(Timestamp),
     /// How far versions are about to be collected is on disk.
     Collect(Collect),
+    /// All that this site was in doubt about up to there is over on disk, too.
+    Closed(Timestamp),
 }
 
 /// Asks again for the locks that were denied to a read.

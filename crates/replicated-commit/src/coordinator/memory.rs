@@ -6,6 +6,7 @@
 use super::Coordinator;
 use crate::config::FORGET_MAX;
 use crate::context::{Context, Shared};
+use crate::job::Job;
 use crate::message::{Attempt, Meta};
 use crate::records::{self, Number, VOTES};
 use crate::views::NearCoordinator;
@@ -87,9 +88,8 @@ impl Coordinator {
         near.cohort.has_entry(&meta.attempt) || others.any(|site| cx.peers.closed(site) < meta.at)
     }
 
-    /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch. This
-    /// survives a crash, since the next incarnation issues no timestamp at or below the clock bound on disk. Zero until the site knows which attempts
-    /// it has to carry.
+    /// The timestamp up to which this site is in doubt about nothing, carries nothing, takes part in no resolution, and will not in this epoch: the
+    /// next incarnation issues no timestamp at or below the clock bound on disk. Zero until the site knows which attempts it has to carry.
     pub(crate) fn close(&mut self, near: &NearCoordinator<'_>, own_closed: Timestamp, cx: &Shared) -> Timestamp {
         let closed = own_closed.min(cx.clock.bound());
         let open = self.unresolved.iter().map(|attempt| &self.attempts[attempt]);
@@ -97,5 +97,22 @@ impl Coordinator {
         let closed = open.map(|state| state.meta.at.previous()).min().map_or(closed, |lowest| lowest.min(closed));
         self.closed = closed.max(self.closed);
         if near.mover.is_settled(cx) || !cx.has_copy() { closed } else { Timestamp::ZERO }
+    }
+
+    /// What this site tells others that it has [closed](Self::close): up to where that survives a crash. Who hears it may forget what it would need to
+    /// be told of an attempt that it lets go of, so that must be on disk, and it is seldom that anything waits for it there.
+    pub(crate) fn tell_closed(&mut self, closed: Timestamp, cx: &mut Context<'_>) -> Timestamp {
+        // It may have taken over what another site is in doubt about.
+        self.closed_on_disk = self.closed_on_disk.min(closed);
+        if closed > self.closed_on_disk {
+            let token = cx.jobs.begin(Job::Closed(closed));
+            cx.fx.persist(Batch::new()).notify(token);
+        }
+        self.closed_on_disk
+    }
+
+    /// All that this site had let go of when it closed `closed` is on disk.
+    pub(crate) fn on_closed(&mut self, closed: Timestamp) {
+        self.closed_on_disk = closed;
     }
 }

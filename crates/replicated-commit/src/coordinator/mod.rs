@@ -70,6 +70,8 @@ pub(crate) struct Coordinator {
     voted: usize,
     /// No attempt to commit at or below it gets a yes any more: others have been told so, or may have been by an earlier incarnation.
     closed: Timestamp,
+    /// Closed up to there on disk as well.
+    closed_on_disk: Timestamp,
     /// The last attempt that was looked at in the present walk through those that may be forgotten; none before the first.
     walked: Option<Attempt>,
     /// How many refusals this walk has kept for others.

@@ -115,6 +115,7 @@ impl Roles {
                 self.replicate(|cohort, near| cohort.serve_reads_below_bound(near, cx));
             }
             Job::Collect(collect) => cx.fx.collect(collect),
+            Job::Closed(closed) => self.coordinator.on_closed(closed),
             other => unreachable!("nothing else asks to be told: {other:?}"),
         }
     }
@@ -140,7 +141,7 @@ impl Roles {
                 self.move_on(|mover, near| mover.on_copy_loaded(near, to, CopyRequest { copy, from, epoch, collected }, loaded, cx))
             }
             Job::CopiedRows(page) => self.on_own_rows_loaded(page, loaded, cx),
-            Job::ClockBound(_) | Job::Collect(_) => unreachable!("these are written, not loaded"),
+            Job::ClockBound(_) | Job::Collect(_) | Job::Closed(_) => unreachable!("these are written, not loaded"),
         }
     }
 
@@ -289,7 +290,8 @@ impl Roles {
         let handing = self.gateway.handing().unwrap_or(cx.clock.last());
         // A read that waited here may have taken locks after its transaction was over.
         cx.peers.running_since(me, oldest, handing, incarnation);
-        let (ping, epoch, closed) = (cx.peers.ticks(), cx.placement.epoch, self.close(cx));
+        let closed = self.close(cx);
+        let (ping, epoch, closed) = (cx.peers.ticks(), cx.placement.epoch, self.coordinator.tell_closed(closed, cx));
         cx.broadcast(&Note::Ping(Ping { sent: now, oldest, handing, incarnation, ping, epoch, closed }));
         self.gateway.tick(cx);
         self.coordinate(|coordinator, near| coordinator.coordinator_tick(near, cx));

@@ -13,7 +13,9 @@ use rhumb_replicated_commit::records::LOG;
 use rhumb_replicated_commit::resolution::Round;
 use rhumb_replicated_commit::{Config, Note, Site};
 use rhumb_testkit::{Lone, empty_store};
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 const MIB: usize = 1 << 20;
@@ -236,4 +238,29 @@ fn what_a_refused_attempt_writes_is_not_kept_with_its_refusal() {
         let is_kept = format!("{:?}", cluster.site(site)).contains("what nobody wants any more");
         assert!(!is_kept, "{site} has it in memory");
     }
+}
+
+/// What a site tells others that it has closed, so that they may forget, survives its crash: as long as its disk makes nothing durable it closes no more.
+#[test]
+fn what_is_told_as_closed_is_on_disk() {
+    let mut cluster = Cluster::new(1, "");
+    let told = Rc::new(Cell::new(Timestamp::ZERO));
+    let last = Rc::clone(&told);
+    cluster.hold(move |envelope| {
+        if let (R1, Body::Note(Note::Ping(ping))) = (envelope.from, &envelope.body) {
+            last.set(ping.closed);
+        }
+        false
+    });
+    cluster.advance(Span::from_secs(2));
+    assert!(told.get() > Timestamp::ZERO, "it closes what is past");
+    cluster.stall_disk(R1);
+    // The first ping tells what was on disk before.
+    cluster.advance(Span::from_secs(1));
+    let before = told.get();
+    cluster.advance(Span::from_secs(1));
+    assert_eq!(told.get(), before);
+    cluster.free_disk(R1);
+    cluster.advance(Span::from_secs(1));
+    assert!(told.get() > before);
 }
