@@ -10,7 +10,7 @@
 //! with the incarnation.
 //!
 //! Invariant: what is held is the newest version among those in the store and on their way there. Deletions are not held: they are
-//! collected, and their keys then have no version at all.
+//! collected, and their keys then have no version at all; nor are large values.
 
 use crate::scan::within;
 use bytes::Bytes;
@@ -22,6 +22,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 /// Memory of a key beside its bytes and those of its value, about.
 const EXTRA_BYTES: u64 = 128;
+/// Rows with larger values are not held: they would take the place of many, and to read one costs little beside to tell it.
+const VALUE_BYTES_MAX: usize = 64 << 10;
 /// About what a row has, to begin with a table of the right size.
 const ROW_BYTES: u64 = 256;
 
@@ -68,20 +70,24 @@ impl Newest {
     pub fn note(&mut self, batch: &Batch) {
         for op in &batch.ops {
             let Op::PutVersion { key, at, value } = op else { continue };
-            let Some(mut held) = self.rows.peek_mut(key).filter(|held| held.version <= *at) else { continue };
+            if self.rows.peek(key).is_none_or(|held| held.version > *at) {
+                continue;
+            }
             match value {
-                Some(value) => *held = Held { version: *at, value: Some(own_value(value)) },
-                None => {
-                    drop(held);
-                    self.rows.remove(key);
+                Some(value) if value.0.len() <= VALUE_BYTES_MAX => {
+                    let held = Held { version: *at, value: Some(own_value(value)) };
+                    // It makes room for what has grown, unlike a change in place; what has no room at all takes the old version out with it.
+                    let _ = self.rows.replace(Key(own(&key.0)), held, true);
                 }
+                Some(_) | None => drop(self.rows.remove(key)),
             }
         }
     }
 
     /// `row` is the newest version in the store, and no write of its key is on its way.
     pub(crate) fn fill(&mut self, row: &Row) {
-        if row.value.is_some() || row.version == Timestamp::ZERO {
+        let is_deleted = row.value.is_none() && row.version > Timestamp::ZERO;
+        if !is_deleted && row.value.as_ref().is_none_or(|value| value.0.len() <= VALUE_BYTES_MAX) {
             let key = Key(own(&row.key.0));
             self.rows.insert(key, Held { version: row.version, value: row.value.as_ref().map(own_value) });
         }
@@ -108,5 +114,46 @@ impl Newest {
             }
             Load::ScanStamps { .. } | Load::Scan { .. } | Load::Versions { .. } | Load::Records { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: u64 = 50_000;
+
+    fn key(number: u64) -> Key {
+        Key::new(number.to_be_bytes().to_vec())
+    }
+
+    fn value(bytes: usize) -> Option<Value> {
+        Some(Value::new(vec![7; bytes]))
+    }
+
+    fn written(number: u64, bytes: usize) -> Batch {
+        let mut batch = Batch::new();
+        batch.put_version(key(number), Timestamp::from_bits(2), value(bytes));
+        batch
+    }
+
+    #[test]
+    fn rows_that_grow_make_room_and_large_ones_are_not_held() {
+        let mut newest = Newest::new(BYTES);
+        for number in 0..100 {
+            newest.fill(&Row { key: key(number), version: Timestamp::from_bits(1), value: value(1) });
+        }
+        assert!((0..100).all(|number| newest.holds(&key(number))));
+        for number in 0..100 {
+            newest.note(&written(number, 1_000));
+            assert!(newest.rows.weight() <= BYTES, "{number}: {}", newest.rows.weight());
+        }
+        let held: Vec<u64> = (0..100).filter(|number| newest.holds(&key(*number))).collect();
+        assert!(held.len() > 20, "{held:?}");
+
+        newest.note(&written(held[0], VALUE_BYTES_MAX + 1));
+        assert!(!newest.holds(&key(held[0])));
+        newest.fill(&Row { key: key(held[0]), version: Timestamp::from_bits(2), value: value(VALUE_BYTES_MAX + 1) });
+        assert!(!newest.holds(&key(held[0])));
     }
 }
