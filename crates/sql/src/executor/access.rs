@@ -10,7 +10,8 @@ use crate::schema::{Index, IndexId, TableDescriptor};
 use crate::storage::{ScanSpec, SearchedIndex, primary_key};
 use crate::types::{Datum, SqlType, coerce};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::DFSchema;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{Column, DFSchema};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Operator};
@@ -27,6 +28,8 @@ pub struct Access {
     path: Path,
     /// True if the keys are all that the conditions say: every row read satisfies them.
     complete: bool,
+    /// True if no text stands for a value of another type, of which the engine may have another idea.
+    typed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +47,8 @@ enum Path {
 #[derive(Default)]
 struct Conditions {
     count: usize,
+    /// True if no text stands for a value of another type.
+    typed: bool,
     equal: BTreeMap<usize, (usize, Vec<Expr>)>,
     lower: BTreeMap<usize, (usize, Bound<Expr>)>,
     upper: BTreeMap<usize, (usize, Bound<Expr>)>,
@@ -52,7 +57,8 @@ struct Conditions {
 impl Access {
     /// The narrowest access that `filters`, all of which must hold, allow.
     pub fn of(table: &TableDescriptor, filters: &[Expr]) -> Access {
-        let mut conditions = Conditions::default();
+        let typed = filters.iter().flat_map(split_conjunction).all(|filter| is_typed(table, filter));
+        let mut conditions = Conditions { typed, ..Conditions::default() };
         filters.iter().flat_map(split_conjunction).for_each(|filter| conditions.add(table, filter));
         let unique = table.indexes.iter().filter(|index| index.unique);
         let keys = std::iter::once((None, &table.primary_key)).chain(unique.map(|index| (Some(index), &index.columns)));
@@ -62,7 +68,7 @@ impl Access {
                 && alternatives.iter().map(|(_, values)| values.len()).product::<usize>() <= POINTS_MAX
             {
                 let (used, columns): (HashSet<usize>, Vec<_>) = alternatives.into_iter().unzip();
-                return Access { path: Path::Points { index: index.cloned(), columns }, complete: used.len() == conditions.count };
+                return Access { path: Path::Points { index: index.cloned(), columns }, complete: used.len() == conditions.count, typed };
             }
         }
         let all = std::iter::once((None, &table.primary_key)).chain(table.indexes.iter().map(|index| (Some(index), &index.columns)));
@@ -88,7 +94,7 @@ impl Access {
 
     /// True if the keys are primary keys, and their rows are those that satisfy the conditions: nothing is left to evaluate.
     pub fn answers(&self) -> bool {
-        self.is_complete() && self.is_of_points()
+        self.is_complete() && self.is_of_points() && self.typed
     }
 
     /// True if the keys are primary keys, known without a read.
@@ -215,7 +221,7 @@ impl Conditions {
         let bounds = usize::from(lower != Bound::Unbounded) + usize::from(upper != Bound::Unbounded);
         let score = prefix.len() * 3 + bounds;
         let path = Path::Range { index: index.cloned(), prefix, lower, upper };
-        (score, Access { path, complete: used.len() == self.count })
+        (score, Access { path, complete: used.len() == self.count, typed: self.typed })
     }
 }
 
@@ -228,6 +234,15 @@ fn compared<'a>(table: &TableDescriptor, expr: &Expr, constants: impl IntoIterat
     let column = column_of(table, expr)?;
     let ty = table.columns[column].ty.arrow();
     constants.into_iter().all(|constant| is_constant(constant) && compares_exactly(&ty, constant)).then_some(column)
+}
+
+/// False if a text may stand for a value of another type in this condition.
+fn is_typed(table: &TableDescriptor, filter: &Expr) -> bool {
+    let is_text = |column: &Column| {
+        table.column(&column.name).is_some_and(|column| matches!(table.columns[column].ty, SqlType::Text | SqlType::Varchar(_)))
+    };
+    let has_text = || filter.exists(|expr| Ok(matches!(expr, Expr::Literal(Datum::Utf8(_), _))));
+    filter.column_refs().into_iter().all(is_text) || !has_text().unwrap_or(true)
 }
 
 /// Below this every whole number is a floating-point number of either size.
@@ -274,7 +289,12 @@ pub fn exact(ty: &SqlType, value: Datum) -> Option<Datum> {
     if value.is_null() {
         return Some(ty.null());
     }
-    let held = coerce(ty, value.clone()).ok()?;
+    let held = match coerce(ty, value.clone()).ok()? {
+        // The zeros of either sign are equal, and one key.
+        Datum::Float64(Some(value)) => Datum::Float64(Some(value + 0.0)),
+        Datum::Float32(Some(value)) => Datum::Float32(Some(value + 0.0)),
+        other => other,
+    };
     if held.data_type() == value.data_type() || matches!(value, Datum::Utf8(_)) || matches!(held, Datum::Float64(_)) {
         return Some(held);
     }

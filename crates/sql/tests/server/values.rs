@@ -67,6 +67,11 @@ const COMPARED: &[(&str, &str, &[&str])] = &[
     ("numeric(30, 20)", "0.1", &["0.1", "0.1::float8", "0.10000000000000000555", "0.1::float4"]),
     ("float8", "'NaN'", &["'NaN'", "'NaN'::float8", "1"]),
     ("float8", "0", &["0", "-0.0", "'-0'::float8"]),
+    ("float4", "0", &["0", "'-0'::float4"]),
+    ("char(5)", "'abc'", &["'abc'", "'abc  '", "'abc  '::text", "'abcdef'"]),
+    ("bytea", "'a'", &["'a'", "'b'"]),
+    ("time", "'01:02:03'", &["'01:02:03'", "'01:02:04'"]),
+    ("uuid", "'00112233-4455-6677-8899-aabbccddeeff'", &["'00112233-4455-6677-8899-AABBCCDDEEFF'", "'00112233445566778899aabbccddeeff'"]),
     ("numeric(6, 2)", "1.50", &["1.5", "1.50", "1.500", "1.501", "'1.5'", "1.5::float8"]),
     ("text", "'a'", &["'a'", "'a '", "'A'", "'a'::varchar(1)", "'ab'::varchar(1)"]),
     ("varchar(3)", "'abc'", &["'abc'", "'abcd'", "'abc '"]),
@@ -102,6 +107,13 @@ async fn a_row_found_by_its_key_alone_is_one_that_satisfies_the_condition() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+
+    // Zeros of either sign are one key.
+    client.batch_execute("CREATE TABLE zeros (k float8 PRIMARY KEY, n int)").await.expect("created");
+    client.batch_execute("INSERT INTO zeros VALUES (0, 7)").await.expect("inserted");
+    let zeros = "('0'::float8, '-0'::float8)";
+    assert_eq!(strings(&client, &format!("SELECT n FROM zeros WHERE k IN {zeros}")).await, ["7"]);
+    assert_eq!(client.execute(&format!("UPDATE zeros SET k = k + 1 WHERE k IN {zeros}"), &[]).await.expect("updated"), 1);
 }
 
 #[tokio::test]
