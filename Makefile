@@ -15,7 +15,7 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 PLANTED := --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --package rhumb-quota --package rhumb-sim --features planted
 
 test: ## All tests.
-	@echo "On two cores this takes about 45 minutes the first time, 20 of them to build."
+	@echo "On two cores this takes about 40 minutes the first time, 12 of them to build."
 	cargo test --workspace
 	cargo test $(PLANTED) --test scenarios
 	cargo test $(PLANTED) --test simulator -- world:: planted:: quad_moves:: catenae_replication::
@@ -66,7 +66,7 @@ crosscheck: ## The planner against HiGHS, an integer programming solver. Takes c
 	cargo test --manifest-path crosscheck/Cargo.toml
 
 release: ## The binary for real use, optimized: target/dist/rhumb, and its symbols beside it.
-	@echo "On two cores the first build takes about 33 minutes."
+	@echo "On two cores the first build takes about 18 minutes."
 	cargo build --release --package rhumb
 	@dist/separate.py $${CARGO_TARGET_DIR:-target}/release/rhumb
 
