@@ -8,15 +8,15 @@
 //! thread waits for another to be woken, which on a busy machine takes longer than the sync.
 
 use super::Hosted;
+use super::mailbox::Mailbox;
 use super::writer::{GROUP_MAX, Queued, Writer};
 use crate::failure::Failure;
 use crate::transport::Inbox;
-use rhumb_store::{Engine, StoreError};
+use rhumb_store::Engine;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::Instant;
 
 /// So much may wait for the writer's thread. With one more the actor waits for the disk.
 const QUEUE_MAX: usize = 65_536;
@@ -51,13 +51,7 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
     pub fn beside(thread: Builder, writer: Writer<A, E>, failure: Failure) -> io::Result<(Disk<A, E>, JoinHandle<()>)> {
         let (queue, queued) = sync_channel(QUEUE_MAX);
         let mailbox = Arc::clone(&writer.mailbox);
-        let thread = thread.spawn(move || {
-            let _guard = failure.guard("the thread that writes to disk");
-            if let Err(error) = serve(writer, &queued) {
-                failure.report(error.to_string());
-                mailbox.close();
-            }
-        })?;
+        let thread = thread.spawn(move || serve(&writer, &queued, &mailbox, &failure))?;
         Ok((Disk::Beside(queue), thread))
     }
 
@@ -85,8 +79,7 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
             return Ok(());
         }
         *last = group.len();
-        // The thread may sleep for long after this, so what nobody waits for is made durable as well.
-        writer.commit(group.drain(..)).and_then(|()| writer.sync()).map_err(|error| {
+        writer.commit(group.drain(..)).map_err(|error| {
             failure.report(error.to_string());
             Failed
         })
@@ -94,16 +87,13 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
 }
 
 /// Serves the queue until its sender is gone and all of it is durable.
-fn serve<A: Hosted, E: Engine>(mut writer: Writer<A, E>, queue: &Receiver<Queued<A>>) -> Result<(), StoreError> {
-    loop {
-        let first = match writer.due() {
-            None => queue.recv().map_err(RecvTimeoutError::from),
-            Some(due) => queue.recv_timeout(due.saturating_duration_since(Instant::now())),
-        };
-        match first {
-            Ok(first) => writer.commit(std::iter::once(first).chain(queue.try_iter().take(GROUP_MAX - 1)))?,
-            Err(RecvTimeoutError::Timeout) => writer.sync()?,
-            Err(RecvTimeoutError::Disconnected) => return writer.sync(),
+fn serve<A: Hosted, E: Engine>(writer: &Writer<A, E>, queue: &Receiver<Queued<A>>, mailbox: &Mailbox<A>, failure: &Failure) {
+    let _guard = failure.guard("the thread that writes to disk");
+    while let Ok(first) = queue.recv() {
+        let group = std::iter::once(first).chain(queue.try_iter().take(GROUP_MAX - 1));
+        if let Err(error) = writer.commit(group) {
+            failure.report(error.to_string());
+            return mailbox.close();
         }
     }
 }

@@ -74,7 +74,6 @@ pub fn start<A: Hosted, E: Engine>(
         requests: Arc::clone(&requests),
         transport: Arc::clone(&common.transport),
         metrics: metrics.writer.clone(),
-        unsynced: None,
     };
     let disk = match service {
         Service::Quotas => Disk::here(writer, common.failure.clone()),

@@ -50,8 +50,6 @@ pub enum Request {
     Get { key: &'static str },
     /// Write without an answer, then read at once.
     PutThenGet { key: &'static str, value: &'static str },
-    /// Write without an answer, and answer from an empty write behind it.
-    PutThenConfirm { key: &'static str, value: &'static str },
     /// How are you?
     Vitals,
     /// Step off a cliff.
@@ -117,10 +115,6 @@ impl Toy {
             Request::PutThenGet { key, value } => {
                 fx.persist(Toy::put(key, value));
                 Toy::get(id, key, fx);
-            }
-            Request::PutThenConfirm { key, value } => {
-                fx.persist(Toy::put(key, value));
-                fx.persist(Batch::new()).answer(id, "put".into());
             }
             Request::Vitals => fx.answer(id, format!("heard {}", self.heard.len())),
             Request::Panic => panic!("the toy was told to"),
