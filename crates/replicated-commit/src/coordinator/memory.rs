@@ -101,7 +101,7 @@ impl Coordinator {
 
     /// What this site tells others that it has [closed](Self::close): up to where that survives a crash. Who hears it may forget what it would need to
     /// be told of an attempt that it lets go of, so that must be on disk, and it is seldom that anything waits for it there.
-    pub(crate) fn tell_closed(&mut self, closed: Timestamp, cx: &mut Context<'_>) -> Timestamp {
+    pub(crate) fn durably_closed(&mut self, closed: Timestamp, cx: &mut Context<'_>) -> Timestamp {
         // It may have taken over what another site is in doubt about.
         self.closed_on_disk = self.closed_on_disk.min(closed);
         if closed > self.closed_on_disk {

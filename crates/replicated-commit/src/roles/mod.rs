@@ -291,7 +291,7 @@ impl Roles {
         // A read that waited here may have taken locks after its transaction was over.
         cx.peers.running_since(me, oldest, handing, incarnation);
         let closed = self.close(cx);
-        let (ping, epoch, closed) = (cx.peers.ticks(), cx.placement.epoch, self.coordinator.tell_closed(closed, cx));
+        let (ping, epoch, closed) = (cx.peers.ticks(), cx.placement.epoch, self.coordinator.durably_closed(closed, cx));
         cx.broadcast(&Note::Ping(Ping { sent: now, oldest, handing, incarnation, ping, epoch, closed }));
         self.gateway.tick(cx);
         self.coordinate(|coordinator, near| coordinator.coordinator_tick(near, cx));
