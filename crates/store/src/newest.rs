@@ -138,6 +138,16 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_held_in_bytes_of_its_own() {
+        let mut newest = Newest::new(BYTES);
+        let read = Row { key: key(1), version: Timestamp::from_bits(1), value: value(100) };
+        newest.fill(&read);
+        let bytes = |row: &Row| row.value.as_ref().expect("it has one").0.as_ptr();
+        let held = newest.row(&key(1), Timestamp::MAX).expect("held");
+        assert_ne!(bytes(&held), bytes(&read), "it would keep the block that it was read from");
+    }
+
+    #[test]
     fn rows_that_grow_make_room_and_large_ones_are_not_held() {
         let mut newest = Newest::new(BYTES);
         for number in 0..100 {
