@@ -40,6 +40,11 @@ impl Failure {
         }
     }
 
+    /// Reports that `what` has panicked.
+    pub fn report_panic(&self, what: &str) {
+        self.report(format!("{what} panicked: an error in Rhumb, please report it with the log"));
+    }
+
     /// Reports `what` if the thread that drops the guard panics.
     pub fn guard(&self, what: &'static str) -> PanicGuard {
         PanicGuard { failure: self.clone(), what }
@@ -55,7 +60,7 @@ pub struct PanicGuard {
 impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.failure.report(format!("{} panicked: an error in Rhumb, please report it with the log", self.what));
+            self.failure.report_panic(self.what);
         }
     }
 }

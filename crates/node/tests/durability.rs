@@ -166,6 +166,35 @@ async fn what_gathers_during_a_sync_is_written_and_made_durable_as_one_and_the_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_actor_whose_disk_is_behind_makes_no_step_until_it_has_caught_up() {
+    let (configs, mut ports) = configure(&["a"], None).await;
+    let disk = Disk::new();
+    let site = start(&configs[0], ports.remove(0), disk.clone());
+    let handle = site.handle();
+    handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
+    let puts = put_into_a_hanging_sync(&disk, &handle).await;
+    let made = Arc::new(AtomicUsize::new(0));
+    let times = 100_000;
+    let steps = Request::Steps { times, writes: true, made: Arc::clone(&made) };
+    let steps = tokio::spawn(async move { handle.ask(steps).await });
+    let mut before = 0;
+    until("no more steps are made", async || {
+        tokio::time::sleep(QUIET).await;
+        let now = made.load(Ordering::SeqCst);
+        std::mem::replace(&mut before, now) == now && now > 0
+    })
+    .await;
+    assert_eq!(before, 65_536, "so many writes may wait");
+    // Nobody is held up on its own thread by that.
+    let asked = tokio::time::timeout(QUIET, site.handle().ask(Request::Heard)).await;
+    assert!(asked.is_err(), "the actor makes no step");
+    disk.set(Mode::Works);
+    assert!(steps.await.expect("no panic").is_ok());
+    assert_eq!(made.load(Ordering::SeqCst), times);
+    all_are_put(puts).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_arrives_during_a_sync_by_the_actor_is_written_and_made_durable_as_one() {
     let (configs, mut ports) = configure(&["a"], None).await;
     let disk = Disk::new();

@@ -8,23 +8,21 @@
 //! thread waits for another to be woken, which on a busy machine takes longer than the sync.
 
 use super::Hosted;
-use super::mailbox::Mailbox;
+use super::cell::Attend;
+use super::queue::{End, Way, queue};
 use super::writer::{GROUP_MAX, Queued, Writer};
 use crate::failure::Failure;
-use crate::transport::Inbox;
 use rhumb_store::Engine;
 use std::io;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-/// So much may wait for the writer's thread. With one more the actor waits for the disk.
+/// While so much waits for the writer's thread, the actor makes no step.
 const QUEUE_MAX: usize = 65_536;
 
 /// The way to the disk.
 pub enum Disk<A: Hosted, E> {
     /// The writer has a thread.
-    Beside(SyncSender<Queued<A>>),
+    Beside(Way<Queued<A>>),
     /// The writer works on the actor's thread.
     Here {
         /// Writes.
@@ -49,21 +47,30 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
 
     /// A disk written on a thread of its own, which ends with the way to it.
     pub fn beside(thread: Builder, writer: Writer<A, E>, failure: Failure) -> io::Result<(Disk<A, E>, JoinHandle<()>)> {
-        let (queue, queued) = sync_channel(QUEUE_MAX);
-        let mailbox = Arc::clone(&writer.mailbox);
-        let thread = thread.spawn(move || serve(&writer, &queued, &mailbox, &failure))?;
-        Ok((Disk::Beside(queue), thread))
+        let (way, end) = queue(QUEUE_MAX);
+        let thread = thread.spawn(move || serve(&writer, &end, &failure))?;
+        Ok((Disk::Beside(way), thread))
     }
 
     /// Adds to what is to be written.
     pub fn queue(&mut self, queued: Queued<A>) -> Result<(), Failed> {
         match self {
-            // The thread ends before this does only after it has reported why.
-            Disk::Beside(queue) => queue.send(queued).map_err(|_| Failed),
+            Disk::Beside(way) => {
+                way.add(queued);
+                Ok(())
+            }
             Disk::Here { group, .. } => {
                 group.push(queued);
                 if group.len() < GROUP_MAX { Ok(()) } else { self.flush() }
             }
+        }
+    }
+
+    /// True if the actor may make a step.
+    pub fn has_room(&self) -> bool {
+        match self {
+            Disk::Beside(way) => way.has_room(),
+            Disk::Here { .. } => true,
         }
     }
 
@@ -86,14 +93,19 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
     }
 }
 
-/// Serves the queue until its sender is gone and all of it is durable.
-fn serve<A: Hosted, E: Engine>(writer: &Writer<A, E>, queue: &Receiver<Queued<A>>, mailbox: &Mailbox<A>, failure: &Failure) {
+/// Serves the queue until the way to it is gone and all of it is durable.
+fn serve<A: Hosted, E: Engine>(writer: &Writer<A, E>, end: &End<Queued<A>>, failure: &Failure) {
     let _guard = failure.guard("the thread that writes to disk");
-    while let Ok(first) = queue.recv() {
-        let group = std::iter::once(first).chain(queue.try_iter().take(GROUP_MAX - 1));
+    loop {
+        let group = end.take(GROUP_MAX);
+        if group.is_empty() {
+            return;
+        }
         if let Err(error) = writer.commit(group) {
             failure.report(error.to_string());
-            return mailbox.close();
+            return writer.cell.close();
         }
+        // Where more is to be written that comes first, and who waits for it steps the actor.
+        if end.is_empty() { writer.cell.attend() } else { writer.cell.mailbox.rouse() }
     }
 }

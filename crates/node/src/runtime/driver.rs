@@ -1,11 +1,8 @@
 //! The actor's driver: takes inputs, steps the actor, carries out what it writes down. The loop of the contract in
-//! [`rhumb_core::actor`].
-//!
-//! A task on a thread of its own, so that a step waits for nobody's query. Clients that need nothing but this actor may
-//! live on that thread too: what they ask, all that the network has brought, is there when the driver gets its turn, and
-//! no thread had to be woken for it.
+//! [`rhumb_core::actor`]. Who drives it, and when, is said in [`super::cell`].
 
 use super::Hosted;
+use super::cell::Left;
 use super::disk::{Disk, Failed};
 use super::loader::{self, Loaders};
 use super::mailbox::Mailbox;
@@ -16,7 +13,7 @@ use crate::clock::Clock;
 use crate::failure::Failure;
 use crate::metrics::ActorMetrics;
 use crate::service::Service;
-use crate::transport::{Inbox, Transport};
+use crate::transport::Transport;
 use prometheus_client::metrics::counter::Counter;
 use rhumb_core::actor::{Batch, Body, Effect, Effects, Gated, Input, Load, Token};
 use rhumb_core::{SiteId, Span};
@@ -25,14 +22,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use tokio::task::coop::consume_budget;
-use tokio::task::yield_now;
-
-/// So often the driver looks whether more has arrived before it has a group written.
-const GATHER_ROUNDS: usize = 8;
 
 /// Its belongings.
-pub struct Driver<A: Hosted, E> {
+pub struct Parts<A: Hosted, E> {
     pub site: SiteId,
     pub service: Service,
     pub actor: A,
@@ -51,7 +43,8 @@ pub struct Driver<A: Hosted, E> {
 }
 
 /// The site stops or has failed; the reason was reported.
-struct Ended;
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ended;
 
 impl From<Failed> for Ended {
     fn from(Failed: Failed) -> Ended {
@@ -59,188 +52,191 @@ impl From<Failed> for Ended {
     }
 }
 
-/// However the thread ends, nobody may wait for an answer that will not come.
-struct End<A: Hosted> {
-    mailbox: Arc<Mailbox<A>>,
-    requests: Arc<Requests<A>>,
-}
-
-impl<A: Hosted> Drop for End<A> {
-    fn drop(&mut self) {
-        self.mailbox.close();
-        self.requests.stop();
-    }
-}
-
-/// What changes from step to step.
-struct Progress<A: Hosted> {
+/// Steps the actor.
+pub struct Driver<A: Hosted, E> {
+    parts: Parts<A, E>,
     fx: Effects<A>,
+    /// What was taken from the mailbox and not stepped with yet.
+    taken: VecDeque<Input<A>>,
     /// By instant, then in the order set. As many as the actor sets.
     timers: BTreeMap<(Instant, u64), A::Timer>,
     timers_set: u64,
+    /// When the actor's own thread wakes of itself, if it does.
+    wakes_at: Option<Instant>,
     /// Short loads, answered before anything else is taken.
     loaded: VecDeque<Input<A>>,
     /// Loads and notifications that the actor waits for.
     outstanding: usize,
+    recovered: bool,
     events: BTreeMap<&'static str, Counter>,
 }
 
 impl<A: Hosted, E: Engine> Driver<A, E> {
-    /// Runs the actor, once the incarnation of the site has begun, until the mailbox is closed.
-    pub async fn run(mut self) {
-        let _guard = self.failure.guard(self.service.actor());
-        let _end = End { mailbox: Arc::clone(&self.mailbox), requests: Arc::clone(&self.requests) };
-        if !self.begins().await {
-            return;
-        }
-        let mut progress = Progress {
+    /// A driver that has not begun.
+    pub fn new(parts: Parts<A, E>) -> Driver<A, E> {
+        Driver {
+            parts,
             fx: Effects::new(tracing::enabled!(target: "rhumb::trace", tracing::Level::TRACE)),
+            taken: VecDeque::new(),
             timers: BTreeMap::new(),
             timers_set: 0,
+            wakes_at: None,
             loaded: VecDeque::new(),
             outstanding: 0,
+            recovered: false,
             events: BTreeMap::new(),
-        };
-        if self.step(Input::Start, &mut progress).is_ok() && self.disk.flush().is_ok() {
-            let Ended = self.serve(&mut progress).await;
         }
     }
 
-    /// Waits until the incarnation of the site begins. False if the mailbox is closed before that.
-    async fn begins(&mut self) -> bool {
-        let (mut begun, mut none) = (self.transport.clocks().begun(), VecDeque::new());
-        tokio::select! {
-            begun = begun.wait_for(|begun| *begun) => begun.is_ok(),
-            // The site's own inputs begin with the first step, so that this ends for that reason alone.
-            _ = self.mailbox.take(&mut none, false, None) => false,
-        }
+    /// Makes the first step.
+    pub fn begin(&mut self) -> Result<(), Ended> {
+        self.step(Input::Start)?;
+        self.flush()
     }
 
-    async fn serve(&mut self, progress: &mut Progress<A>) -> Ended {
-        let mut taken = VecDeque::new();
-        let mut recovered = false;
+    /// Steps with the timers that have run out and with what waits in the mailbox: `steps` times at the most, a little more if a step
+    /// leads to another.
+    pub fn work(&mut self, steps: usize) -> Result<Left, Ended> {
+        let mut done = 0;
+        self.fire()?;
         loop {
-            // Messages and requests wait until all that the first step led to is read and on disk.
-            if !recovered && progress.outstanding == 0 {
-                recovered = true;
-                self.recovering.send_modify(|services| *services -= 1);
+            while !self.taken.is_empty() {
+                if done >= steps {
+                    return Ok(Left::Steps);
+                }
+                if !self.parts.disk.has_room() || !self.parts.loaders.has_room() {
+                    return Ok(Left::Room);
+                }
+                if let Some(input) = self.taken.pop_front() {
+                    self.step(input)?;
+                }
+                done += 1;
             }
-            let next_timer = progress.timers.first_key_value().map(|(&(instant, _), _)| instant);
-            if !self.mailbox.take(&mut taken, recovered, next_timer).await {
-                return Ended;
+            self.recover();
+            if !self.parts.mailbox.take(&mut self.taken).ok_or(Ended)? {
+                return Ok(Left::Nothing);
             }
-            if let Err(ended) = self.work(&mut taken, recovered, progress).await {
-                return ended;
-            }
-            // A mailbox that fills as fast as it is emptied would leave no turn to anybody else.
-            consume_budget().await;
         }
     }
 
-    /// Steps with all that was taken, and with what arrives while a larger group is worth it; then has it written.
-    async fn work(&mut self, taken: &mut VecDeque<Input<A>>, outside: bool, progress: &mut Progress<A>) -> Result<(), Ended> {
-        let mut rounds = 0;
-        loop {
-            self.fire(progress)?;
-            for input in taken.drain(..) {
-                self.step(input, progress)?;
-            }
-            if rounds == GATHER_ROUNDS || !self.disk.gathers() {
-                break;
-            }
-            rounds += 1;
-            // Now the network brings what has come meanwhile, and clients on this thread pass it on.
-            yield_now().await;
-            match self.mailbox.try_take(taken, outside) {
-                Some(open) => open.then_some(()).ok_or(Ended)?,
-                None => break,
-            }
+    /// Messages and requests wait until all that the first step led to is read and on disk.
+    fn recover(&mut self) {
+        if !self.recovered && self.outstanding == 0 {
+            self.recovered = true;
+            self.parts.mailbox.open();
+            self.parts.recovering.send_modify(|services| *services -= 1);
         }
-        Ok(self.disk.flush()?)
+    }
+
+    /// True if more may soon join what is to be written.
+    pub fn gathers(&self) -> bool {
+        self.parts.disk.gathers()
+    }
+
+    /// There is nothing more to do for now: what waits for nobody else is written.
+    pub fn flush(&mut self) -> Result<(), Ended> {
+        Ok(self.parts.disk.flush()?)
+    }
+
+    /// The actor's own thread is about to sleep. Returns until when at the most; None if there is a reason not to sleep.
+    pub fn doze(&mut self) -> Option<Option<Instant>> {
+        self.wakes_at = self.next_timer();
+        (self.taken.is_empty() && self.parts.mailbox.doze()).then_some(self.wakes_at)
+    }
+
+    /// True if the actor's own thread would wake too late for a timer that was set since it fell asleep.
+    pub fn wakes_late(&self) -> bool {
+        self.next_timer().is_some_and(|next| self.wakes_at.is_none_or(|wakes_at| next < wakes_at))
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        self.timers.first_key_value().map(|(&(instant, _), _)| instant)
     }
 
     /// Steps with the timers that have run out.
-    fn fire(&mut self, progress: &mut Progress<A>) -> Result<(), Ended> {
+    fn fire(&mut self) -> Result<(), Ended> {
         let now = Instant::now();
-        while let Some(entry) = progress.timers.first_entry() {
+        while let Some(entry) = self.timers.first_entry() {
             if entry.key().0 > now {
                 break;
             }
             let timer = entry.remove();
-            self.step(Input::Timer(timer), progress)?;
+            self.step(Input::Timer(timer))?;
         }
         Ok(())
     }
 
     /// One step, and those of the short loads that it leads to.
-    fn step(&mut self, input: Input<A>, progress: &mut Progress<A>) -> Result<(), Ended> {
+    fn step(&mut self, input: Input<A>) -> Result<(), Ended> {
         let mut next = Some(input);
         while let Some(input) = next {
             if matches!(input, Input::Loaded { .. } | Input::Persisted { .. }) {
-                progress.outstanding -= 1;
+                self.outstanding -= 1;
             }
             let begun = Instant::now();
-            self.actor.step(self.clock.now(), input, &mut progress.fx);
-            for effect in progress.fx.take() {
-                self.carry_out(effect, progress)?;
+            self.parts.actor.step(self.parts.clock.now(), input, &mut self.fx);
+            for effect in self.fx.take() {
+                self.carry_out(effect)?;
             }
-            self.metrics.step.observe(begun.elapsed().as_secs_f64());
-            next = progress.loaded.pop_front();
+            self.parts.metrics.step.observe(begun.elapsed().as_secs_f64());
+            next = self.loaded.pop_front();
         }
         Ok(())
     }
 
-    fn carry_out(&mut self, effect: Effect<A>, progress: &mut Progress<A>) -> Result<(), Ended> {
+    fn carry_out(&mut self, effect: Effect<A>) -> Result<(), Ended> {
+        let parts = &self.parts;
         match effect {
-            Effect::Send { to, note } if to == self.site => {
-                self.mailbox.push_inner(Input::Message { from: to, body: Body::Note(note) });
+            Effect::Send { to, note } if to == parts.site => {
+                parts.mailbox.push_inner(Input::Message { from: to, body: Body::Note(note) });
             }
-            Effect::Send { to, note } => self.transport.send(self.service, to, &Body::<A::Note, A::Promise>::Note(note)),
+            Effect::Send { to, note } => parts.transport.send(parts.service, to, &Body::<A::Note, A::Promise>::Note(note)),
             Effect::SetTimer { timer, after } => {
-                progress.timers_set += 1;
-                progress.timers.insert((Instant::now() + duration(after), progress.timers_set), timer);
+                self.timers_set += 1;
+                self.timers.insert((Instant::now() + duration(after), self.timers_set), timer);
             }
-            Effect::Load { token, load } => self.load(token, load, progress)?,
-            Effect::Persist { batch, token, then } => self.persist(batch, token, then, progress)?,
-            Effect::Answer { id, answer } => self.requests.answer([(id, answer)]),
-            Effect::Collect(collect) => self.loaders.collect(collect),
+            Effect::Load { token, load } => self.load(token, load)?,
+            Effect::Persist { batch, token, then } => self.persist(batch, token, then)?,
+            Effect::Answer { id, answer } => parts.requests.answer([(id, answer)]),
+            Effect::Collect(collect) => parts.loaders.collect(collect),
             Effect::Count(event) => {
-                progress.events.entry(event).or_insert_with(|| self.metrics.event(event)).inc();
+                self.events.entry(event).or_insert_with(|| parts.metrics.event(event)).inc();
             }
             Effect::Trace(line) => tracing::trace!(target: "rhumb::trace", "{line}"),
         }
         Ok(())
     }
 
-    fn load(&mut self, token: Token, load: Load, progress: &mut Progress<A>) -> Result<(), Ended> {
-        progress.outstanding += 1;
+    fn load(&mut self, token: Token, load: Load) -> Result<(), Ended> {
+        self.outstanding += 1;
         let is_short = loader::is_short(&load);
-        if is_short && let Some(loaded) = self.newest.answer(&load) {
-            progress.loaded.push_back(Input::Loaded { token, loaded });
+        let parts = &mut self.parts;
+        if is_short && let Some(loaded) = parts.newest.answer(&load) {
+            self.loaded.push_back(Input::Loaded { token, loaded });
             return Ok(());
         }
-        if self.unapplied.concern(&load) {
-            return Ok(self.disk.queue(Queued::Load { token, load })?);
+        if parts.unapplied.concern(&load) {
+            return Ok(parts.disk.queue(Queued::Load { token, load })?);
         }
         if !is_short {
-            self.loaders.load(token, load);
+            parts.loaders.load(token, load);
             return Ok(());
         }
-        match self.store.load_through(&mut self.newest, &load) {
-            Ok(loaded) => progress.loaded.push_back(Input::Loaded { token, loaded }),
+        match parts.store.load_through(&mut parts.newest, &load) {
+            Ok(loaded) => self.loaded.push_back(Input::Loaded { token, loaded }),
             Err(error) => {
-                self.failure.report(error.to_string());
+                parts.failure.report(error.to_string());
                 return Err(Ended);
             }
         }
         Ok(())
     }
 
-    fn persist(&mut self, batch: Batch, token: Option<Token>, then: Vec<Gated<A>>, progress: &mut Progress<A>) -> Result<(), Ended> {
-        progress.outstanding += usize::from(token.is_some());
-        self.unapplied.queue(&batch);
-        self.newest.note(&batch);
-        Ok(self.disk.queue(Queued::Write { batch, token, then })?)
+    fn persist(&mut self, batch: Batch, token: Option<Token>, then: Vec<Gated<A>>) -> Result<(), Ended> {
+        self.outstanding += usize::from(token.is_some());
+        self.parts.unapplied.queue(&batch);
+        self.parts.newest.note(&batch);
+        Ok(self.parts.disk.queue(Queued::Write { batch, token, then })?)
     }
 }
 

@@ -1,24 +1,24 @@
 //! The threads that read the store where that may take long: scans, records, many keys; and that collect garbage.
 //!
-//! Short reads are served in the actor's thread, without a hop. A load that goes this way may see batches applied after
+//! Short reads are served within the step that asks, without a hop. A load that goes this way may see batches applied after
 //! it was asked for; whole ones only, since a load reads from one snapshot.
 
 use super::Hosted;
-use super::mailbox::Mailbox;
+use super::cell::Cell;
+use super::queue::{End, Way, queue};
 use crate::failure::Failure;
-use crate::transport::Inbox;
 use rhumb_core::actor::{Collect, Input, Load, Token};
 use rhumb_store::{Engine, Store};
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// So many threads.
 const LOADERS: usize = 2;
-/// So many loads may wait for them. With one more the actor waits.
+/// While so many loads wait for them, the actor makes no step.
 const LOADS_MAX: usize = 16_384;
-/// So many keys at the most are read in the actor's thread.
+/// So many keys at the most are read within a step.
 const KEYS_INLINE_MAX: usize = 64;
 /// So many entries are collected at a time, so that writers get their turn in between.
 const COLLECT_STEP: usize = 256;
@@ -34,23 +34,23 @@ pub fn is_short(load: &Load) -> bool {
 
 /// The way to the threads. They end when it is dropped.
 pub struct Loaders {
-    loads: SyncSender<(Token, Load)>,
+    loads: Way<(Token, Load)>,
     collects: SyncSender<Collect>,
 }
 
 impl Loaders {
-    /// Starts the threads. Answers go to `mailbox`.
+    /// Starts the threads. Answers go to `cell`.
     pub fn start<A: Hosted, E: Engine>(
         store: &Arc<Store<E>>,
-        mailbox: &Arc<Mailbox<A>>,
+        cell: &Arc<Cell<A, E>>,
         failure: &Failure,
     ) -> io::Result<(Loaders, Vec<JoinHandle<()>>)> {
-        let (loads, queue) = sync_channel(LOADS_MAX);
-        let queue = Arc::new(Mutex::new(queue));
+        let (loads, end) = queue(LOADS_MAX);
+        let end = Arc::new(end);
         let mut threads = Vec::new();
         for _ in 0..LOADERS {
-            let (store, mailbox, failure, queue) = (Arc::clone(store), Arc::clone(mailbox), failure.clone(), Arc::clone(&queue));
-            threads.push(std::thread::Builder::new().name("load".into()).spawn(move || load(&store, &mailbox, &failure, &queue))?);
+            let (store, cell, end) = (Arc::clone(store), Arc::clone(cell), Arc::clone(&end));
+            threads.push(std::thread::Builder::new().name("load".into()).spawn(move || load(&store, &cell, &end))?);
         }
         // One collection runs and one waits: of two that wait the later one is as good, since horizons only rise.
         let (collects, queue) = sync_channel(1);
@@ -61,8 +61,12 @@ impl Loaders {
 
     /// Has `load` answered.
     pub fn load(&self, token: Token, load: Load) {
-        // The threads go before this only if the disk has failed, which they report: then there is no answer.
-        let _ = self.loads.send((token, load));
+        self.loads.add((token, load));
+    }
+
+    /// True if the actor may make a step.
+    pub fn has_room(&self) -> bool {
+        self.loads.has_room()
     }
 
     /// Has garbage collected, unless a collection waits already: the actor asks again.
@@ -71,16 +75,14 @@ impl Loaders {
     }
 }
 
-fn load<A: Hosted, E: Engine>(store: &Store<E>, mailbox: &Mailbox<A>, failure: &Failure, queue: &Mutex<Receiver<(Token, Load)>>) {
-    let _guard = failure.guard("a thread that reads from disk");
-    loop {
-        let next = queue.lock().expect("nothing panics while it takes a load").recv();
-        let Ok((token, load)) = next else { return };
+fn load<A: Hosted, E: Engine>(store: &Store<E>, cell: &Cell<A, E>, loads: &End<(Token, Load)>) {
+    let _guard = cell.failure.guard("a thread that reads from disk");
+    while let Some((token, load)) = loads.take(1).pop_front() {
         match store.load(&load) {
-            Ok(loaded) => mailbox.push_inner(Input::Loaded { token, loaded }),
+            Ok(loaded) => cell.push(Input::Loaded { token, loaded }),
             Err(error) => {
-                failure.report(error.to_string());
-                return mailbox.close();
+                cell.failure.report(error.to_string());
+                return cell.close();
             }
         }
     }

@@ -8,13 +8,11 @@
 //!   asked for. It comes first, so that a flood from outside does not hold up what is under way.
 
 use super::rejected::Rejected;
-use super::{Hosted, decode_message};
 use crate::bounds::{MAILBOX_CLIENTS_MAX, MAILBOX_PEERS_MAX};
-use crate::transport::frame::FrameError;
-use crate::transport::{Inbox, Room};
+use crate::transport::Room;
 use prometheus_client::metrics::gauge::Gauge;
 use rhumb_core::SiteId;
-use rhumb_core::actor::{Actor, Input, RequestId};
+use rhumb_core::actor::{Actor, Body, Input, RequestId};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
@@ -24,7 +22,7 @@ use tokio::time::timeout_at;
 /// What waits for the actor.
 pub struct Mailbox<A: Actor> {
     state: Mutex<State<A>>,
-    arrived: Notify,
+    roused: Notify,
     peers: Room,
     depth: Gauge,
 }
@@ -33,35 +31,46 @@ struct State<A: Actor> {
     inner: VecDeque<Input<A>>,
     outer: VecDeque<Input<A>>,
     clients: usize,
-    /// True while the actor waits: only then must it be woken, and only once.
+    /// True once what came from outside is taken too.
+    open: bool,
+    /// True while the actor's own thread sleeps: only then must it be woken, and only once.
     asleep: bool,
     closed: bool,
+}
+
+impl<A: Actor> State<A> {
+    fn is_empty(&self) -> bool {
+        self.inner.is_empty() && (self.outer.is_empty() || !self.open)
+    }
 }
 
 impl<A: Actor> Mailbox<A> {
     /// An empty one, whose depth `depth` shows.
     pub fn new(depth: Gauge) -> Mailbox<A> {
-        let state = State { inner: VecDeque::new(), outer: VecDeque::new(), clients: 0, asleep: false, closed: false };
-        Mailbox { state: Mutex::new(state), arrived: Notify::new(), peers: Room::new(MAILBOX_PEERS_MAX), depth }
+        let state = State { inner: VecDeque::new(), outer: VecDeque::new(), clients: 0, open: false, asleep: false, closed: false };
+        Mailbox { state: Mutex::new(state), roused: Notify::new(), peers: Room::new(MAILBOX_PEERS_MAX), depth }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<A>> {
         self.state.lock().expect("nothing panics while it holds the mailbox")
     }
 
-    fn wake(&self, mut state: MutexGuard<'_, State<A>>) {
+    fn show(&self, state: &State<A>) {
         self.depth.set((state.inner.len() + state.outer.len()) as i64);
-        if std::mem::take(&mut state.asleep) {
-            drop(state);
-            self.arrived.notify_one();
-        }
     }
 
     /// Adds an input of the site itself.
     pub fn push_inner(&self, input: Input<A>) {
         let mut state = self.lock();
         state.inner.push_back(input);
-        self.wake(state);
+        self.show(&state);
+    }
+
+    /// Adds a message of a peer, for which there is room: [`Room::enter`] said so just before.
+    pub fn push_peer(&self, from: SiteId, body: Body<A::Note, A::Promise>) {
+        let mut state = self.lock();
+        state.outer.push_back(Input::Message { from, body });
+        self.show(&state);
     }
 
     /// Adds a client's request, if there is room.
@@ -90,72 +99,92 @@ impl<A: Actor> Mailbox<A> {
     fn add_client(&self, mut state: MutexGuard<'_, State<A>>, id: RequestId, request: A::Request) {
         state.clients += 1;
         state.outer.push_back(Input::Client { id, request });
-        self.wake(state);
+        self.show(&state);
     }
 
-    /// Moves what waits into `taken`, the site's own first; what came from outside only if `outside`. Waits while there
-    /// is nothing, until `deadline` at the latest. False once the mailbox is closed.
-    pub async fn take(&self, taken: &mut VecDeque<Input<A>>, outside: bool, deadline: Option<Instant>) -> bool {
-        loop {
-            if let Some(open) = self.try_take(taken, outside) {
-                return open;
-            }
-            match deadline {
-                None => self.arrived.notified().await,
-                Some(deadline) if timeout_at(deadline.into(), self.arrived.notified()).await.is_err() => return true,
-                Some(_) => {}
-            }
-        }
-    }
-
-    /// The same without waiting. None if there is nothing, and whoever adds something will wake the actor.
-    pub fn try_take(&self, taken: &mut VecDeque<Input<A>>, outside: bool) -> Option<bool> {
+    /// Moves what waits into `taken`, the site's own first. None once the mailbox is closed, and else whether there was anything.
+    pub fn take(&self, taken: &mut VecDeque<Input<A>>) -> Option<bool> {
         let mut state = self.lock();
         if state.closed {
-            return Some(false);
-        }
-        if state.inner.is_empty() && (state.outer.is_empty() || !outside) {
-            state.asleep = true;
             return None;
         }
-        state.asleep = false;
+        if state.is_empty() {
+            return Some(false);
+        }
         taken.append(&mut state.inner);
-        if outside {
+        if state.open {
             self.peers.leave(state.outer.len() - state.clients);
             state.clients = 0;
             taken.append(&mut state.outer);
         }
-        self.depth.set((state.inner.len() + state.outer.len()) as i64);
+        self.show(&state);
         Some(true)
     }
-}
 
-impl<A: Hosted> Inbox for Mailbox<A> {
-    fn room(&self) -> &Room {
+    /// From now on what came from outside is taken too.
+    pub fn open(&self) {
+        self.lock().open = true;
+    }
+
+    /// True if there is nothing to take.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// The actor's own thread is about to sleep. False if there is a reason not to.
+    pub fn doze(&self) -> bool {
+        let mut state = self.lock();
+        state.asleep = state.is_empty() && !state.closed;
+        state.asleep
+    }
+
+    /// Sleeps until somebody rouses the actor's own thread, though no longer than until `deadline`.
+    pub async fn sleep(&self, deadline: Option<Instant>) {
+        match deadline {
+            None => self.roused.notified().await,
+            // Whichever ends it, there is something to do.
+            Some(deadline) => drop(timeout_at(deadline.into(), self.roused.notified()).await),
+        }
+    }
+
+    /// Wakes the actor's own thread if it sleeps.
+    pub fn rouse(&self) {
+        if std::mem::take(&mut self.lock().asleep) {
+            self.roused.notify_one();
+        }
+    }
+
+    /// Waits until the mailbox is closed. Only the actor's own thread may.
+    pub async fn closed(&self) {
+        loop {
+            {
+                let mut state = self.lock();
+                if state.closed {
+                    return;
+                }
+                state.asleep = true;
+            }
+            self.roused.notified().await;
+        }
+    }
+
+    /// Room for messages of peers.
+    pub fn room(&self) -> &Room {
         &self.peers
     }
 
-    fn put(&self, from: SiteId, data: &[u8]) -> Result<(), FrameError> {
-        let body = decode_message::<A::Note, A::Promise>(data).inspect_err(|_| self.peers.leave(1))?;
-        let mut state = self.lock();
-        state.outer.push_back(Input::Message { from, body });
-        self.wake(state);
-        Ok(())
-    }
-
-    /// The actor is given nothing more either.
-    fn close(&self) {
-        let mut state = self.lock();
-        state.closed = true;
+    /// Takes nothing more, and gives nothing more.
+    pub fn close(&self) {
+        self.lock().closed = true;
         self.peers.close();
-        self.wake(state);
+        self.rouse();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rhumb_core::actor::{Body, Effects};
+    use rhumb_core::actor::Effects;
     use rhumb_core::{SiteId, Time};
     use std::sync::Arc;
     use std::time::Duration;
@@ -172,9 +201,8 @@ mod tests {
     }
 
     async fn push_peer(mailbox: &Mailbox<Mute>) {
-        let message = postcard::to_stdvec(&Body::<String, String>::Note(String::new())).expect("plain data");
         assert!(mailbox.room().enter().await);
-        mailbox.put(SiteId::new(0, 0), &message).expect("it can be decoded");
+        mailbox.push_peer(SiteId::new(0, 0), Body::Note(String::new()));
     }
 
     #[tokio::test]
@@ -191,11 +219,15 @@ mod tests {
         let waiting = tokio::time::timeout(Duration::from_millis(5), push_peer(&mailbox)).await;
         assert!(waiting.is_err(), "it waits");
 
+        assert!(mailbox.doze(), "what came from outside is none of its business before it has recovered");
         mailbox.push_inner(Input::Timer(()));
+        assert!(!mailbox.doze());
         let mut taken = VecDeque::new();
-        assert!(mailbox.take(&mut taken, false, None).await);
+        assert_eq!(mailbox.take(&mut taken), Some(true));
         assert_eq!(taken.len(), 1, "only the site's own before it has recovered");
-        assert!(mailbox.take(&mut taken, true, None).await);
+        assert_eq!(mailbox.take(&mut taken), Some(false));
+        mailbox.open();
+        assert_eq!(mailbox.take(&mut taken), Some(true));
         assert_eq!(taken.len(), 1 + MAILBOX_PEERS_MAX + MAILBOX_CLIENTS_MAX + 1);
         push_peer(&mailbox).await;
         assert_eq!(mailbox.push_client(0, ()), Ok(()), "there is room again");
@@ -203,6 +235,21 @@ mod tests {
         mailbox.close();
         assert_eq!(mailbox.push_client(0, ()), Err(Rejected::Stopped));
         assert_eq!(mailbox.push_end(0, ()), Err(Rejected::Stopped));
-        assert!(!mailbox.take(&mut taken, true, None).await);
+        assert_eq!(mailbox.take(&mut taken), None);
+        assert!(!mailbox.doze());
+        mailbox.closed().await;
+    }
+
+    #[tokio::test]
+    async fn who_sleeps_is_woken_by_whoever_rouses_it_even_before_it_sleeps() {
+        let mailbox = Mailbox::<Mute>::new(Gauge::default());
+        assert!(mailbox.doze());
+        mailbox.rouse();
+        mailbox.rouse();
+        mailbox.sleep(None).await;
+        let slept = tokio::time::timeout(Duration::from_millis(5), mailbox.sleep(None)).await;
+        assert!(slept.is_err(), "once is once");
+        assert!(mailbox.doze());
+        mailbox.sleep(Some(Instant::now())).await;
     }
 }

@@ -1,21 +1,25 @@
-//! Actors, driven: each with its thread and the threads of its store, all over the links of one site.
+//! Actors, driven: each in its cell, with a thread of its own and those of its store, all over the links of one site.
 //!
 //! ```text
-//!   clients ─ask/tell─▶┌─────────┐      ┌────────┐ Disk         ┌────────┐      ┌──────┐
-//!   peers ───notes────▶│ Mailbox │─────▶│ Driver │─────────────▶│ Writer │─────▶│ disk │
-//!   timers, loads ────▶└─────────┘      └────────┘              └────────┘      └──────┘
-//!                           ▲               │ notes, answers          │ promises, answers, notifications
-//!                           └── own ────────┴──────▶ Transport ◀──────┘
+//!   clients ─ask, end─▶ ┌──── Cell ────────────────┐
+//!   peers ──messages──▶ │ Mailbox ─▶ Driver, Actor │ ──Disk──▶ Writer ──▶ disk
+//!   timers, loads ────▶ └──────────────────────────┘             │
+//!                           ▲        │ notes, answers            │ promises, answers
+//!                           │        ▼                           │
+//!                           │    Transport ◀─────────────────────┤
+//!                           └── own messages, notifications ─────┘
 //! ```
 //!
 //! All but the transport is there once per service: what one waits for (its actor's steps, its disk) the others do not.
-//! The way of a commit through a site: socket, mailbox, step, sync, socket; each arrow is one wake-up of a thread. The
-//! way of a quota's request is the same on one thread, from socket to socket: it waits for nothing but the disk.
+//! The way of a read through a site is one thread, from socket to socket: whoever has something for an actor steps it ([`cell`]). A commit
+//! goes over to the thread that syncs, and back. The way of a quota's request is one thread again: it waits for nothing but the disk.
 
+mod cell;
 mod disk;
 mod driver;
 mod loader;
 mod mailbox;
+mod queue;
 mod rejected;
 mod requests;
 mod service;

@@ -1,5 +1,6 @@
 //! How clients in this process reach the actor: they ask and wait for the answer, or end what they began and go on.
 
+use super::cell::Attend;
 use super::mailbox::Mailbox;
 use super::rejected::Rejected;
 use crate::metrics::ActorMetrics;
@@ -13,7 +14,7 @@ use tokio::sync::oneshot;
 pub struct Requests<A: Actor> {
     state: Mutex<State<A::Answer>>,
     waiting_max: usize,
-    /// The actor's thread.
+    /// The actor's own thread.
     home: runtime::Handle,
     metrics: ActorMetrics,
 }
@@ -25,7 +26,7 @@ struct State<T> {
 }
 
 impl<A: Actor> Requests<A> {
-    /// None yet; at most `waiting_max` at a time. The actor incarnations at `home`.
+    /// None yet; at most `waiting_max` at a time. The actor lives at `home`.
     pub fn new(waiting_max: usize, home: runtime::Handle, metrics: ActorMetrics) -> Requests<A> {
         Requests { state: Mutex::new(State { next: 0, waiting: BTreeMap::new(), stopped: false }), waiting_max, home, metrics }
     }
@@ -98,16 +99,17 @@ impl<A: Actor> Drop for Waiting<'_, A> {
 pub struct Handle<A: Actor> {
     pub(super) mailbox: Arc<Mailbox<A>>,
     pub(super) requests: Arc<Requests<A>>,
+    pub(super) cell: Arc<dyn Attend>,
 }
 
 impl<A: Actor> Clone for Handle<A> {
     fn clone(&self) -> Handle<A> {
-        Handle { mailbox: Arc::clone(&self.mailbox), requests: Arc::clone(&self.requests) }
+        Handle { mailbox: Arc::clone(&self.mailbox), requests: Arc::clone(&self.requests), cell: Arc::clone(&self.cell) }
     }
 }
 
 impl<A: Actor> Handle<A> {
-    /// The actor's thread, for clients that need nothing but this actor, and never long: while they run it does not.
+    /// The actor's own thread, for clients that need nothing but this actor, and never long: while they run it does not.
     pub fn home(&self) -> &runtime::Handle {
         &self.requests.home
     }
@@ -122,6 +124,7 @@ impl<A: Actor> Handle<A> {
                 Ok((waiting, answer))
             })
             .inspect_err(|rejected| self.count(*rejected))?;
+        self.cell.attend();
         let answer = answer.await.map_err(|_| Rejected::Stopped);
         // Whether it came or was given up for all: there is no place to give up any more.
         waiting.answered = true;
@@ -130,7 +133,9 @@ impl<A: Actor> Handle<A> {
 
     /// Ends what was begun, without waiting for an answer; if there is one, nobody hears it. Heard unless the site stops.
     pub fn end(&self, request: A::Request) -> Result<(), Rejected> {
-        self.mailbox.push_end(self.requests.name(), request)
+        self.mailbox.push_end(self.requests.name(), request)?;
+        self.cell.attend();
+        Ok(())
     }
 
     fn count(&self, rejected: Rejected) {

@@ -1,8 +1,9 @@
 //! Starting one actor: its mailbox, its threads, and how they are tied together.
 
 use super::Hosted;
+use super::cell::Cell;
 use super::disk::Disk;
-use super::driver::Driver;
+use super::driver::{Driver, Parts};
 use super::loader::Loaders;
 use super::mailbox::Mailbox;
 use super::requests::{Handle, Requests};
@@ -16,7 +17,7 @@ use crate::transport::{Inbox, Transport};
 use rhumb_core::SiteId;
 use rhumb_store::{Engine, Newest, Store};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tokio::runtime;
 use tokio::sync::watch;
@@ -57,12 +58,20 @@ pub fn start<A: Hosted, E: Engine>(
     actor: A,
     metrics: &ServiceMetrics,
 ) -> io::Result<Started<A>> {
-    let mailbox = Arc::new(Mailbox::new(metrics.actor.mailbox.clone()));
     let home = runtime::Builder::new_current_thread().enable_all().build()?;
+    let mailbox = Arc::new(Mailbox::new(metrics.actor.mailbox.clone()));
     let requests = Arc::new(Requests::new(common.requests_max, home.handle().clone(), metrics.actor.clone()));
+    let cell = Arc::new(Cell {
+        service,
+        mailbox: Arc::clone(&mailbox),
+        requests: Arc::clone(&requests),
+        failure: common.failure.clone(),
+        in_place: service != Service::Quotas,
+        driver: Mutex::new(None),
+    });
     let store = Arc::new(store);
     let unapplied = Unapplied::default();
-    let (loaders, mut threads) = Loaders::start(&store, &mailbox, &common.failure)?;
+    let (loaders, mut threads) = Loaders::start(&store, &cell, &common.failure)?;
     let loaders = Arc::new(loaders);
     let writer = Writer {
         site: common.site,
@@ -70,21 +79,19 @@ pub fn start<A: Hosted, E: Engine>(
         store: Arc::clone(&store),
         applied: unapplied.counter(),
         loaders: Arc::clone(&loaders),
-        mailbox: Arc::clone(&mailbox),
-        requests: Arc::clone(&requests),
+        cell: Arc::clone(&cell),
         transport: Arc::clone(&common.transport),
         metrics: metrics.writer.clone(),
     };
-    let disk = match service {
-        Service::Quotas => Disk::here(writer, common.failure.clone()),
-        Service::Commit | Service::Catenae | Service::Quad => {
-            let (disk, written) = Disk::beside(thread(service, "write"), writer, common.failure.clone())?;
-            threads.push(written);
-            disk
-        }
+    let disk = if cell.in_place {
+        let (disk, written) = Disk::beside(thread(service, "write"), writer, common.failure.clone())?;
+        threads.push(written);
+        disk
+    } else {
+        Disk::here(writer, common.failure.clone())
     };
     common.recovering.send_modify(|services| *services += 1);
-    let driver = Driver {
+    let driver = Driver::new(Parts {
         site: common.site,
         service,
         actor,
@@ -100,14 +107,14 @@ pub fn start<A: Hosted, E: Engine>(
         failure: common.failure.clone(),
         recovering: common.recovering.clone(),
         metrics: metrics.actor.clone(),
-    };
-    // The driver is a task like its clients: woken by one of them, it gets its turn after those that are ready.
+    });
+    let life = Arc::clone(&cell).live(driver, common.transport.clocks().begun());
+    // It is a task like its clients: woken by one of them, it gets its turn after those that are ready.
     threads.push(thread(service, "actor").spawn(move || {
         // A panic of it was reported.
-        let _ = home.block_on(home.spawn(driver.run()));
+        let _ = home.block_on(home.spawn(life));
     })?);
-    let inbox = Arc::clone(&mailbox);
-    Ok(Started { handle: Handle { mailbox, requests }, inbox, threads })
+    Ok(Started { handle: Handle { mailbox, requests, cell: cell.clone() }, inbox: cell, threads })
 }
 
 /// A thread of `service`. The system shows 15 bytes of its name.

@@ -1,7 +1,7 @@
 //! Which keys have writes that are queued but not yet in the store, so that a read of any other key need not wait.
 //!
 //! The engine takes no write while it syncs, so batches are applied by the thread that syncs, between two syncs, and the
-//! actor's thread never waits for the disk. A read of a key with a write on its way must see that write: it goes behind
+//! actor never waits for the disk. A read of a key with a write on its way must see that write: it goes behind
 //! it into the same queue. Any other read finds in the store exactly what it would find later.
 
 use rhumb_core::Key;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The writes on their way. Incarnations in the actor's thread.
+/// The writes on their way.
 #[derive(Default)]
 pub struct Unapplied {
     /// Batches queued in all.

@@ -10,9 +10,8 @@
 //! If a write or a sync fails, nothing that waited leaves, now or later, and the site ends.
 
 use super::Hosted;
+use super::cell::Cell;
 use super::loader::Loaders;
-use super::mailbox::Mailbox;
-use super::requests::Requests;
 use crate::metrics::WriterMetrics;
 use crate::service::Service;
 use crate::transport::Transport;
@@ -68,22 +67,21 @@ pub struct Writer<A: Hosted, E> {
     pub store: Arc<Store<E>>,
     pub applied: Arc<AtomicU64>,
     pub loaders: Arc<Loaders>,
-    pub mailbox: Arc<Mailbox<A>>,
-    pub requests: Arc<Requests<A>>,
+    pub cell: Arc<Cell<A, E>>,
     pub transport: Arc<Transport>,
     pub metrics: WriterMetrics,
 }
 
 impl<A: Hosted, E: Engine> Writer<A, E> {
-    /// Makes `group` durable, then lets go of what waited for that.
-    pub fn commit(&self, group: impl Iterator<Item = Queued<A>>) -> Result<(), StoreError> {
+    /// Makes `group` durable, then lets go of what waited for that: what the actor waits for is in its mailbox.
+    pub fn commit(&self, group: impl IntoIterator<Item = Queued<A>>) -> Result<(), StoreError> {
         let waiting = self.write(group)?;
         self.release(waiting);
         Ok(())
     }
 
     /// Makes `group` durable, and returns what waited for that.
-    fn write(&self, group: impl Iterator<Item = Queued<A>>) -> Result<Vec<Waiting<A>>, StoreError> {
+    fn write(&self, group: impl IntoIterator<Item = Queued<A>>) -> Result<Vec<Waiting<A>>, StoreError> {
         let mut waiting = Vec::new();
         let mut pending = Pending::default();
         let mut batches = 0_u32;
@@ -128,7 +126,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
             for gated in then {
                 match gated {
                     Gated::Send { to, promise } if to == self.site => {
-                        self.mailbox.push_inner(Input::Message { from: to, body: Body::Promise(promise) });
+                        self.cell.mailbox.push_inner(Input::Message { from: to, body: Body::Promise(promise) });
                     }
                     Gated::Send { to, promise } => {
                         self.transport.send(self.service, to, &Body::<A::Note, A::Promise>::Promise(promise));
@@ -137,9 +135,9 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                 }
             }
             if let Some(token) = token {
-                self.mailbox.push_inner(Input::Persisted { token });
+                self.cell.mailbox.push_inner(Input::Persisted { token });
             }
         }
-        self.requests.answer(answers);
+        self.cell.requests.answer(answers);
     }
 }

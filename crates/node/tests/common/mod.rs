@@ -30,7 +30,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -50,6 +50,11 @@ pub enum Request {
     Get { key: &'static str },
     /// Write without an answer, then read at once.
     PutThenGet { key: &'static str, value: &'static str },
+    /// Answer after so many milliseconds.
+    Later { ms: u64 },
+    /// Take so many steps one after the other, each of which writes if `writes`, and count them in `made`. The answer names the threads
+    /// that made them, in turn.
+    Steps { times: usize, writes: bool, made: Arc<AtomicUsize> },
     /// How are you?
     Vitals,
     /// Step off a cliff.
@@ -60,6 +65,7 @@ pub enum Request {
 pub enum Note {
     Ask { id: RequestId, text: String },
     Told(String),
+    Step,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -85,6 +91,16 @@ impl fmt::Display for Promise {
 pub struct Toy {
     heard: Vec<String>,
     recovered: bool,
+    steps: Option<Steps>,
+}
+
+/// Steps to be taken.
+struct Steps {
+    id: RequestId,
+    left: usize,
+    writes: bool,
+    made: Arc<AtomicUsize>,
+    threads: Vec<String>,
 }
 
 const SPACE: Space = Space(1);
@@ -98,6 +114,25 @@ impl Toy {
 
     fn get(id: RequestId, key: &str, fx: &mut Effects<Toy>) {
         fx.load(id, Load::Get { keys: vec![Key::from(key)], at: Timestamp::MAX, bytes: usize::MAX });
+    }
+
+    fn step_on(&mut self, fx: &mut Effects<Toy>) {
+        let Some(steps) = &mut self.steps else { return };
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        if steps.threads.last() != Some(&thread) {
+            steps.threads.push(thread);
+        }
+        steps.made.fetch_add(1, Ordering::SeqCst);
+        if steps.writes {
+            fx.persist(Toy::put("step", "v"));
+        }
+        if steps.left == 0 {
+            fx.answer(steps.id, steps.threads.join(" "));
+            self.steps = None;
+        } else {
+            steps.left -= 1;
+            fx.send(SiteId::new(0, 0), Note::Step);
+        }
     }
 
     fn asked(&mut self, id: RequestId, request: Request, fx: &mut Effects<Toy>) {
@@ -116,6 +151,11 @@ impl Toy {
                 fx.persist(Toy::put(key, value));
                 Toy::get(id, key, fx);
             }
+            Request::Later { ms } => fx.set_timer(Some(id), Span::from_millis(ms)),
+            Request::Steps { times, writes, made } => {
+                self.steps = Some(Steps { id, left: times - 1, writes, made, threads: Vec::new() });
+                self.step_on(fx);
+            }
             Request::Vitals => fx.answer(id, format!("heard {}", self.heard.len())),
             Request::Panic => panic!("the toy was told to"),
         }
@@ -125,20 +165,21 @@ impl Toy {
 impl Actor for Toy {
     type Note = Note;
     type Promise = Promise;
-    type Timer = ();
+    type Timer = Option<RequestId>;
     type Request = Request;
     type Answer = String;
 
     fn step(&mut self, _: Time, input: Input<Toy>, fx: &mut Effects<Toy>) {
         match input {
             Input::Start => fx.load(0, Load::Records { space: SPACE, from: Bytes::new(), limit: 10, bytes: usize::MAX }),
-            Input::Loaded { loaded: Loaded::Records { .. }, .. } => fx.set_timer((), Span::from_millis(1)),
+            Input::Loaded { loaded: Loaded::Records { .. }, .. } => fx.set_timer(None, Span::from_millis(1)),
             Input::Loaded { token, loaded: Loaded::Rows { rows, .. } } => {
                 assert!(self.recovered || token > 0);
                 let value = rows[0].value.as_ref().map_or("nothing".into(), |value| String::from_utf8_lossy(&value.0).into_owned());
                 fx.answer(token, value);
             }
-            Input::Timer(()) => self.recovered = true,
+            Input::Timer(None) => self.recovered = true,
+            Input::Timer(Some(id)) => fx.answer(id, "later".into()),
             Input::Persisted { .. } => {}
             Input::Client { id, request } => self.asked(id, request, fx),
             Input::Message { from, body: Body::Note(Note::Ask { id, text }) } => {
@@ -147,6 +188,7 @@ impl Actor for Toy {
                 fx.persist(batch).send(from, Promise { id, text });
             }
             Input::Message { body: Body::Note(Note::Told(text)), .. } => self.heard.push(text),
+            Input::Message { body: Body::Note(Note::Step), .. } => self.step_on(fx),
             Input::Message { body: Body::Promise(Promise { id, text }), .. } => fx.answer(id, text),
         }
     }

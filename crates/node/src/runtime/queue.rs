@@ -1,0 +1,114 @@
+//! A queue to threads of their own. Who adds never waits: a step is not held up in its middle. Who steps asks before each step
+//! whether there is [room](Way::has_room), so that what waits is bounded by that and by what one step adds.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+struct Queue<T> {
+    state: Mutex<State<T>>,
+    room: usize,
+    arrived: Condvar,
+}
+
+struct State<T> {
+    waiting: VecDeque<T>,
+    closed: bool,
+}
+
+/// The way to the threads. Dropped, it closes the queue: what was added before is still taken.
+pub struct Way<T>(Arc<Queue<T>>);
+
+/// The end at which a thread takes. Dropped, it closes the queue: what is added from then on is lost.
+pub struct End<T>(Arc<Queue<T>>);
+
+/// A queue with room for `room`: the way to it, and its end.
+pub fn queue<T>(room: usize) -> (Way<T>, End<T>) {
+    let state = Mutex::new(State { waiting: VecDeque::new(), closed: false });
+    let queue = Arc::new(Queue { state, room, arrived: Condvar::new() });
+    (Way(Arc::clone(&queue)), End(queue))
+}
+
+impl<T> Queue<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().expect("nothing panics while it holds a queue")
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.arrived.notify_all();
+    }
+}
+
+impl<T> Way<T> {
+    /// Adds one.
+    pub fn add(&self, one: T) {
+        let mut state = self.0.lock();
+        if !state.closed {
+            state.waiting.push_back(one);
+            drop(state);
+            self.0.arrived.notify_one();
+        }
+    }
+
+    /// True if fewer wait than there is room for.
+    pub fn has_room(&self) -> bool {
+        self.0.lock().waiting.len() < self.0.room
+    }
+}
+
+impl<T> Drop for Way<T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl<T> End<T> {
+    /// Waits for the first, and takes up to `max`. Empty once the queue is closed and nothing waits.
+    pub fn take(&self, max: usize) -> VecDeque<T> {
+        let waits = |state: &mut State<T>| state.waiting.is_empty() && !state.closed;
+        let mut state = self.0.arrived.wait_while(self.0.lock(), waits).expect("nothing panics while it holds a queue");
+        let count = max.min(state.waiting.len());
+        let rest = state.waiting.split_off(count);
+        std::mem::replace(&mut state.waiting, rest)
+    }
+
+    /// True if nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().waiting.is_empty()
+    }
+}
+
+impl<T> Drop for End<T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_adds_never_waits_and_knows_when_there_is_no_room() {
+        let (way, end) = queue(2);
+        assert!(end.is_empty() && way.has_room());
+        way.add(1);
+        assert!(way.has_room());
+        way.add(2);
+        way.add(3);
+        assert!(!way.has_room(), "what a step adds is added all the same");
+        assert_eq!(end.take(2), [1, 2]);
+        assert!(way.has_room() && !end.is_empty());
+        drop(way);
+        assert_eq!(end.take(2), [3], "what was added before the queue is closed is served");
+        assert!(end.take(2).is_empty());
+    }
+
+    #[test]
+    fn what_nobody_takes_any_more_is_not_kept() {
+        let (way, end) = queue(1);
+        drop(end);
+        way.add(1);
+        assert!(way.has_room());
+    }
+}
