@@ -12,7 +12,8 @@
 //!     Load               read the store as of all Persists written before; then step(Loaded)
 //!     Persist            append to the store's queue: visible to later Loads at once, durable later
 //!                        once durable, in queue order: carry out its gated sends and answers,
-//!                        then step(Persisted) if it asks for that
+//!                        then step(Persisted) if it asks for that; one that nobody
+//!                        waits for may stay without a sync for UNSYNCED_MAX
 //!     Answer             hand to the client
 //! ```
 //!
@@ -39,6 +40,10 @@ use std::fmt;
 /// Bytes of a message between two sites in its encoding, which is postcard's. Every driver drops a longer one, each time that it is
 /// sent: a protocol bounds what it says by [`encoded_bytes`](crate::record::encoded_bytes).
 pub const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;
+
+/// So long a persist that nothing waits for may stay without a sync, unless one for another comes first: a driver syncs for those who wait,
+/// and a crash undoes no more than this of the rest.
+pub const UNSYNCED_MAX: Span = Span::from_millis(100);
 
 /// A deterministic state machine.
 pub trait Actor: Sized {

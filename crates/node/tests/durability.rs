@@ -280,6 +280,54 @@ async fn a_read_sees_the_write_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn writes_that_nobody_waits_for_share_a_sync_that_comes_by_itself() {
+    const WRITES: usize = 100;
+    let (configs, mut ports) = configure(&["a"], None).await;
+    let disk = Disk::new();
+    let site = start(&configs[0], ports.remove(0), disk.clone());
+    let handle = site.handle();
+    handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
+    let before = disk.syncs();
+    for _ in 0..WRITES {
+        assert_eq!(handle.ask(Request::PutThenGet { key: "k", value: "v" }).await, Ok("v".into()));
+    }
+    until("all is durable", async || disk.0.engine.unsynced_bytes() == 0).await;
+    let syncs = disk.syncs() - before;
+    assert!((1..WRITES).contains(&syncs), "{syncs} syncs for {WRITES} writes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_behind_a_write_that_nobody_waits_for_leaves_once_that_is_durable() {
+    for service in SERVICES {
+        let (configs, mut ports) = configure(&["a"], None).await;
+        let disk = Disk::new();
+        let site = start_as(service, &configs[0], ports.remove(0), disk.clone());
+        let handle = site.handle();
+        handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
+        disk.set(Mode::Hangs);
+        let confirm = tokio::spawn(async move { handle.ask(Request::PutThenConfirm { key: "k", value: "v" }).await });
+        tokio::time::sleep(QUIET).await;
+        assert!(!confirm.is_finished(), "the empty write has nothing to sync, but the one before it has");
+        disk.set(Mode::Works);
+        assert_eq!(confirm.await.expect("no panic"), Ok("put".into()));
+        assert_eq!(disk.0.engine.unsynced_bytes(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_that_nobody_waits_for_and_that_fails_ends_the_site() {
+    let (configs, mut ports) = configure(&["a"], None).await;
+    let disk = Disk::new();
+    let site = start(&configs[0], ports.remove(0), disk.clone());
+    let handle = site.handle();
+    handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
+    disk.set(Mode::Fails);
+    assert_eq!(handle.ask(Request::PutThenGet { key: "k", value: "v" }).await, Ok("v".into()));
+    assert!(site.status().failure().wait().await.starts_with("no space is left on the disk of /data"));
+    assert_eq!(handle.ask(Request::Heard).await, Err(Rejected::Stopped));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn more_requests_than_may_wait_are_told_that_the_site_is_busy() {
     let (mut configs, mut ports) = configure(&["a"], None).await;
     configs[0].limits.requests = 2;

@@ -1,8 +1,9 @@
 //! One site's queue to its disk: what was written, what a sync covers, and what waits for it.
 //!
 //! ```text
-//!   write  → visible at once, waits        begin → a sync of all that is written by now, if none is under way
+//!   write  → visible at once               begin → a sync of all that is written by now, if something waits and none is under way
 //!   finish → what it covered is durable    release → what waited for that leaves, in the order written
+//!   fall_due → what nothing waits for is synced as well
 //! ```
 //!
 //! One sync at a time. A sync promises only what was written before it began; a write made while it runs may reach the
@@ -16,8 +17,9 @@ use std::collections::VecDeque;
 /// One site's queue to its disk, over one incarnation.
 pub(crate) struct Disk<A: Actor> {
     waiting: VecDeque<(u64, Waiting<A>)>,
-    /// Writes are numbered from 1 on; these are the last one written, covered by the sync under way, and durable.
+    /// Writes are numbered from 1 on; these are the last one written, needed to be durable, covered by the sync under way, and durable.
     written: u64,
+    needed: u64,
     covered: Option<u64>,
     durable: u64,
 }
@@ -30,18 +32,31 @@ pub(crate) struct Waiting<A: Actor> {
 
 impl<A: Actor> Disk<A> {
     pub(crate) fn new() -> Disk<A> {
-        Disk { waiting: VecDeque::new(), written: 0, covered: None, durable: 0 }
+        Disk { waiting: VecDeque::new(), written: 0, needed: 0, covered: None, durable: 0 }
     }
 
     /// Takes note of a write, or of an empty batch, and of what waits for it.
     pub(crate) fn write(&mut self, is_empty: bool, waiting: Waiting<A>) {
         self.written += u64::from(!is_empty);
-        self.waiting.push_back((self.written, waiting));
+        if waiting.token.is_some() || !waiting.then.is_empty() {
+            self.needed = self.written;
+            self.waiting.push_back((self.written, waiting));
+        }
+    }
+
+    /// True if something is written that no sync is needed for yet.
+    pub(crate) fn has_unneeded(&self) -> bool {
+        self.written > self.needed
+    }
+
+    /// All that is written by now needs a sync.
+    pub(crate) fn fall_due(&mut self) {
+        self.needed = self.written;
     }
 
     /// Begins a sync if there is need of one and none is under way; true if it did.
     pub(crate) fn begin(&mut self) -> bool {
-        let begins = self.covered.is_none() && self.written > self.durable;
+        let begins = self.covered.is_none() && self.needed > self.durable;
         if begins {
             self.covered = Some(self.written);
         }

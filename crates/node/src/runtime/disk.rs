@@ -12,8 +12,9 @@ use super::cell::Attend;
 use super::queue::{End, Way, queue};
 use super::writer::{GROUP_MAX, Queued, Writer};
 use crate::failure::Failure;
-use rhumb_store::Engine;
+use rhumb_store::{Engine, StoreError};
 use std::io;
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 /// While so much waits for the writer's thread, the actor makes no step.
@@ -48,7 +49,14 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
     /// A disk written on a thread of its own, which ends with the way to it.
     pub fn beside(thread: Builder, writer: Writer<A, E>, failure: Failure) -> io::Result<(Disk<A, E>, JoinHandle<()>)> {
         let (way, end) = queue(QUEUE_MAX);
-        let thread = thread.spawn(move || serve(&writer, &end, &failure))?;
+        let cell = Arc::clone(&writer.cell);
+        let thread = thread.spawn(move || {
+            let _guard = failure.guard("the thread that writes to disk");
+            if let Err(error) = serve(writer, &end) {
+                failure.report(error.to_string());
+                cell.close();
+            }
+        })?;
         Ok((Disk::Beside(way), thread))
     }
 
@@ -86,7 +94,8 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
             return Ok(());
         }
         *last = group.len();
-        writer.commit(group.drain(..)).map_err(|error| {
+        // The thread may sleep for long after this, so what nobody waits for is made durable as well.
+        writer.commit(group.drain(..)).and_then(|()| writer.sync()).map_err(|error| {
             failure.report(error.to_string());
             Failed
         })
@@ -94,17 +103,10 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
 }
 
 /// Serves the queue until the way to it is gone and all of it is durable.
-fn serve<A: Hosted, E: Engine>(writer: &Writer<A, E>, end: &End<Queued<A>>, failure: &Failure) {
-    let _guard = failure.guard("the thread that writes to disk");
+fn serve<A: Hosted, E: Engine>(mut writer: Writer<A, E>, end: &End<Queued<A>>) -> Result<(), StoreError> {
     loop {
-        let group = end.take(GROUP_MAX);
-        if group.is_empty() {
-            return;
-        }
-        if let Err(error) = writer.commit(group) {
-            failure.report(error.to_string());
-            return writer.cell.close();
-        }
+        let Some(group) = end.take(GROUP_MAX, writer.due()) else { return writer.sync() };
+        writer.commit(group)?;
         // Where more is to be written that comes first, and who waits for it steps the actor.
         if end.is_empty() { writer.cell.attend() } else { writer.cell.mailbox.rouse() }
     }

@@ -77,7 +77,7 @@ impl Loaders {
 
 fn load<A: Hosted, E: Engine>(store: &Store<E>, cell: &Cell<A, E>, loads: &End<(Token, Load)>) {
     let _guard = cell.failure.guard("a thread that reads from disk");
-    while let Some((token, load)) = loads.take(1).pop_front() {
+    while let Some((token, load)) = loads.take(1, None).and_then(|mut loads| loads.pop_front()) {
         match store.load(&load) {
             Ok(loaded) => cell.push(Input::Loaded { token, loaded }),
             Err(error) => {

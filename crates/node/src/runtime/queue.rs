@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Instant;
 
 struct Queue<T> {
     state: Mutex<State<T>>,
@@ -63,13 +64,25 @@ impl<T> Drop for Way<T> {
 }
 
 impl<T> End<T> {
-    /// Waits for the first, and takes up to `max`. Empty once the queue is closed and nothing waits.
-    pub fn take(&self, max: usize) -> VecDeque<T> {
+    /// Waits for the first, until `due` at the latest if that is set, and takes up to `max`. None once the queue is closed and nothing
+    /// waits.
+    pub fn take(&self, max: usize, due: Option<Instant>) -> Option<VecDeque<T>> {
         let waits = |state: &mut State<T>| state.waiting.is_empty() && !state.closed;
-        let mut state = self.0.arrived.wait_while(self.0.lock(), waits).expect("nothing panics while it holds a queue");
+        let state = self.0.lock();
+        let waited = match due {
+            None => self.0.arrived.wait_while(state, waits).ok(),
+            Some(due) => {
+                let longest = due.saturating_duration_since(Instant::now());
+                self.0.arrived.wait_timeout_while(state, longest, waits).ok().map(|(state, _)| state)
+            }
+        };
+        let mut state = waited.expect("nothing panics while it holds a queue");
+        if state.closed && state.waiting.is_empty() {
+            return None;
+        }
         let count = max.min(state.waiting.len());
         let rest = state.waiting.split_off(count);
-        std::mem::replace(&mut state.waiting, rest)
+        Some(std::mem::replace(&mut state.waiting, rest))
     }
 
     /// True if nothing waits.
@@ -87,6 +100,7 @@ impl<T> Drop for End<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn who_adds_never_waits_and_knows_when_there_is_no_room() {
@@ -97,11 +111,19 @@ mod tests {
         way.add(2);
         way.add(3);
         assert!(!way.has_room(), "what a step adds is added all the same");
-        assert_eq!(end.take(2), [1, 2]);
+        assert_eq!(end.take(2, None), Some(VecDeque::from([1, 2])));
         assert!(way.has_room() && !end.is_empty());
         drop(way);
-        assert_eq!(end.take(2), [3], "what was added before the queue is closed is served");
-        assert!(end.take(2).is_empty());
+        assert_eq!(end.take(2, None), Some(VecDeque::from([3])), "what was added before the queue is closed is served");
+        assert_eq!(end.take(2, None), None);
+    }
+
+    #[test]
+    fn who_takes_waits_no_longer_than_it_must() {
+        let (way, end) = queue::<u32>(1);
+        assert_eq!(end.take(1, Some(Instant::now() + Duration::from_millis(2))), Some(VecDeque::new()));
+        drop(way);
+        assert_eq!(end.take(1, Some(Instant::now() + Duration::from_secs(3_600))), None);
     }
 
     #[test]

@@ -82,6 +82,7 @@ pub fn start<A: Hosted, E: Engine>(
         cell: Arc::clone(&cell),
         transport: Arc::clone(&common.transport),
         metrics: metrics.writer.clone(),
+        unsynced: None,
     };
     let disk = if cell.in_place {
         let (disk, written) = Disk::beside(thread(service, "write"), writer, common.failure.clone())?;

@@ -1,8 +1,12 @@
 //! Group commit: write, sync, and then let go of what waited for that.
 //!
 //! All that is queued is applied, synced at once, and then promises, notifications and answers leave, each in the order of
-//! the queue. While it syncs, the next group gathers. A group of empty batches costs no sync: all before them is durable
-//! already.
+//! the queue. While it syncs, the next group gathers.
+//!
+//! A sync is for those who wait. A group that nobody waits for, as what a commit leaves to be applied after its answer,
+//! becomes durable with the next group that somebody waits for, or after [`UNSYNCED_MAX`]; nor does a group cost a sync if
+//! all is durable already, as one of empty batches. Invariant: what waits for a batch leaves after all batches up to that
+//! one are durable.
 //!
 //! Batches are applied many at a time, as one write of the engine: what many small ones cost is the keys they write, and
 //! many that write the same key cost no more than one.
@@ -16,11 +20,11 @@ use crate::metrics::WriterMetrics;
 use crate::service::Service;
 use crate::transport::Transport;
 use rhumb_core::SiteId;
-use rhumb_core::actor::{Batch, Body, Gated, Input, Load, RequestId, Token};
+use rhumb_core::actor::{Batch, Body, Gated, Input, Load, RequestId, Token, UNSYNCED_MAX};
 use rhumb_store::{Engine, Group, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// So much is in a group at the most, which bounds how long the first waits for the last to be applied.
 pub const GROUP_MAX: usize = 4_096;
@@ -70,18 +74,48 @@ pub struct Writer<A: Hosted, E> {
     pub cell: Arc<Cell<A, E>>,
     pub transport: Arc<Transport>,
     pub metrics: WriterMetrics,
+    /// What no sync has covered yet, if anything.
+    pub unsynced: Option<Unsynced>,
+}
+
+/// Batches that are applied, and not durable for certain.
+#[derive(Clone, Copy)]
+pub struct Unsynced {
+    batches: u32,
+    /// They are to be durable by then.
+    due: Instant,
 }
 
 impl<A: Hosted, E: Engine> Writer<A, E> {
-    /// Makes `group` durable, then lets go of what waited for that: what the actor waits for is in its mailbox.
-    pub fn commit(&self, group: impl IntoIterator<Item = Queued<A>>) -> Result<(), StoreError> {
+    /// Applies `group`, makes it durable if somebody waits for that or it is due, then lets go of what waited: what the actor waits for is
+    /// in its mailbox.
+    pub fn commit(&mut self, group: impl IntoIterator<Item = Queued<A>>) -> Result<(), StoreError> {
         let waiting = self.write(group)?;
+        if !waiting.is_empty() || self.due().is_some_and(|due| due <= Instant::now()) {
+            self.sync()?;
+        }
         self.release(waiting);
         Ok(())
     }
 
-    /// Makes `group` durable, and returns what waited for that.
-    fn write(&self, group: impl IntoIterator<Item = Queued<A>>) -> Result<Vec<Waiting<A>>, StoreError> {
+    /// When what nobody waits for is to be durable; none if all is.
+    pub fn due(&self) -> Option<Instant> {
+        self.unsynced.map(|unsynced| unsynced.due)
+    }
+
+    /// Makes durable all that was applied.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        let Some(Unsynced { batches, .. }) = self.unsynced else { return Ok(()) };
+        let begun = Instant::now();
+        self.store.sync()?;
+        self.unsynced = None;
+        self.metrics.sync.observe(begun.elapsed().as_secs_f64());
+        self.metrics.batches.observe(f64::from(batches));
+        Ok(())
+    }
+
+    /// Applies `group`, and returns what waits for it to be durable.
+    fn write(&mut self, group: impl IntoIterator<Item = Queued<A>>) -> Result<Vec<Waiting<A>>, StoreError> {
         let mut waiting = Vec::new();
         let mut pending = Pending::default();
         let mut batches = 0_u32;
@@ -91,7 +125,9 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                     pending.group.add(&batch)?;
                     pending.batches += 1;
                     batches += u32::from(!batch.ops.is_empty());
-                    waiting.push(Waiting { token, then });
+                    if token.is_some() || !then.is_empty() {
+                        waiting.push(Waiting { token, then });
+                    }
                     if pending.group.keys() >= WRITE_KEYS_MAX {
                         self.apply(&mut pending)?;
                     }
@@ -104,10 +140,10 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
         }
         self.apply(&mut pending)?;
         if batches > 0 {
-            let begun = Instant::now();
-            self.store.sync()?;
-            self.metrics.sync.observe(begun.elapsed().as_secs_f64());
-            self.metrics.batches.observe(f64::from(batches));
+            let unsynced = self
+                .unsynced
+                .get_or_insert_with(|| Unsynced { batches: 0, due: Instant::now() + Duration::from_micros(UNSYNCED_MAX.as_micros()) });
+            unsynced.batches += batches;
         }
         Ok(waiting)
     }

@@ -50,6 +50,8 @@ pub enum Request {
     Get { key: &'static str },
     /// Write without an answer, then read at once.
     PutThenGet { key: &'static str, value: &'static str },
+    /// Write without an answer, and answer from an empty write behind it.
+    PutThenConfirm { key: &'static str, value: &'static str },
     /// Answer after so many milliseconds.
     Later { ms: u64 },
     /// Take so many steps one after the other, each of which writes if `writes`, and count them in `made`. The answer names the threads
@@ -150,6 +152,10 @@ impl Toy {
             Request::PutThenGet { key, value } => {
                 fx.persist(Toy::put(key, value));
                 Toy::get(id, key, fx);
+            }
+            Request::PutThenConfirm { key, value } => {
+                fx.persist(Toy::put(key, value));
+                fx.persist(Batch::new()).answer(id, "put".into());
             }
             Request::Later { ms } => fx.set_timer(Some(id), Span::from_millis(ms)),
             Request::Steps { times, writes, made } => {

@@ -7,7 +7,7 @@ use crate::error::SimError;
 use crate::fault::Fault;
 use crate::network::TOO_LARGE;
 use crate::planted::Planted;
-use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, MESSAGE_BYTES_MAX, RequestId, Token};
+use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, MESSAGE_BYTES_MAX, RequestId, Token, UNSYNCED_MAX};
 use rhumb_core::record::encoded_bytes;
 use rhumb_core::{SiteId, Span, Time, work};
 use std::any::Any;
@@ -29,6 +29,8 @@ pub(crate) enum Event<A: Actor> {
     Turn { site: SiteId, incarnation: u64 },
     /// A sync of a site's disk ends.
     Synced { site: SiteId, incarnation: u64 },
+    /// What nothing waits for has been without a sync for long enough.
+    FallsDue { site: SiteId, incarnation: u64 },
     /// A site compares its clock with those of the others.
     ComparesClocks { site: SiteId, process: u64 },
     /// A site that stood still goes on.
@@ -58,6 +60,11 @@ impl<A: Actor> World<A> {
             Event::Synced { site, incarnation } => {
                 if self.is_alive(site, incarnation) {
                     self.synced(site);
+                }
+            }
+            Event::FallsDue { site, incarnation } => {
+                if self.is_alive(site, incarnation) {
+                    self.fall_due(site);
                 }
             }
             Event::ComparesClocks { site, process } => self.compare_clocks(site, process),
@@ -257,8 +264,26 @@ impl<A: Actor> World<A> {
         let now = self.now;
         let state = self.site_mut(site);
         let (incarnation, ends) = (state.incarnation, now + state.sync.at(now));
-        if state.process.as_mut().is_some_and(|process| process.disk.begin()) {
+        let Some(process) = &mut state.process else { return };
+        let begins = process.disk.begin();
+        let falls_due = !process.falls_due && process.disk.has_unneeded();
+        process.falls_due |= falls_due;
+        if begins {
             self.schedule.push(ends, Event::Synced { site, incarnation });
+        }
+        if falls_due {
+            self.schedule.push(now + UNSYNCED_MAX, Event::FallsDue { site, incarnation });
+        }
+    }
+
+    fn fall_due(&mut self, site: SiteId) {
+        if let Some(process) = &mut self.site_mut(site).process {
+            process.falls_due = false;
+            process.disk.fall_due();
+        }
+        // A process that stands still begins none, and does once it goes on.
+        if self.now >= self.site(site).stalled_until {
+            self.begin_sync(site);
         }
     }
 
