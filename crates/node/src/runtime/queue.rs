@@ -2,17 +2,22 @@
 //! whether there is [room](Way::has_room), so that what waits is bounded by that and by what one step adds.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
 struct Queue<T> {
     state: Mutex<State<T>>,
+    /// How many wait, for those who only ask.
+    waiting: AtomicUsize,
     room: usize,
     arrived: Condvar,
 }
 
 struct State<T> {
     waiting: VecDeque<T>,
+    /// Threads that sleep until something comes and that nobody has woken: to wake one, or none, is a call of the system each time.
+    asleep: usize,
     closed: bool,
 }
 
@@ -24,8 +29,8 @@ pub struct End<T>(Arc<Queue<T>>);
 
 /// A queue with room for `room`: the way to it, and its end.
 pub fn queue<T>(room: usize) -> (Way<T>, End<T>) {
-    let state = Mutex::new(State { waiting: VecDeque::new(), closed: false });
-    let queue = Arc::new(Queue { state, room, arrived: Condvar::new() });
+    let state = Mutex::new(State { waiting: VecDeque::new(), asleep: 0, closed: false });
+    let queue = Arc::new(Queue { state, waiting: AtomicUsize::new(0), room, arrived: Condvar::new() });
     (Way(Arc::clone(&queue)), End(queue))
 }
 
@@ -44,8 +49,13 @@ impl<T> Way<T> {
     /// Adds one.
     pub fn add(&self, one: T) {
         let mut state = self.0.lock();
-        if !state.closed {
-            state.waiting.push_back(one);
+        if state.closed {
+            return;
+        }
+        state.waiting.push_back(one);
+        self.0.waiting.store(state.waiting.len(), Ordering::Relaxed);
+        if state.asleep > 0 {
+            state.asleep -= 1;
             drop(state);
             self.0.arrived.notify_one();
         }
@@ -53,7 +63,7 @@ impl<T> Way<T> {
 
     /// True if fewer wait than there is room for.
     pub fn has_room(&self) -> bool {
-        self.0.lock().waiting.len() < self.0.room
+        self.0.waiting.load(Ordering::Relaxed) < self.0.room
     }
 }
 
@@ -67,27 +77,35 @@ impl<T> End<T> {
     /// Waits for the first, until `due` at the latest if that is set, and takes up to `max`. None once the queue is closed and nothing
     /// waits.
     pub fn take(&self, max: usize, due: Option<Instant>) -> Option<VecDeque<T>> {
-        let waits = |state: &mut State<T>| state.waiting.is_empty() && !state.closed;
-        let state = self.0.lock();
-        let waited = match due {
-            None => self.0.arrived.wait_while(state, waits).ok(),
-            Some(due) => {
-                let longest = due.saturating_duration_since(Instant::now());
-                self.0.arrived.wait_timeout_while(state, longest, waits).ok().map(|(state, _)| state)
+        let mut state = self.0.lock();
+        while state.waiting.is_empty() && !state.closed {
+            state.asleep += 1;
+            let woken = match due {
+                None => self.0.arrived.wait(state).ok(),
+                Some(due) => {
+                    let longest = due.saturating_duration_since(Instant::now());
+                    self.0.arrived.wait_timeout(state, longest).ok().map(|(state, _)| state)
+                }
+            };
+            state = woken.expect("nothing panics while it holds a queue");
+            if due.is_some_and(|due| due <= Instant::now()) {
+                // Who was woken at the same moment is not counted any more.
+                state.asleep = state.asleep.saturating_sub(1);
+                break;
             }
-        };
-        let mut state = waited.expect("nothing panics while it holds a queue");
+        }
         if state.closed && state.waiting.is_empty() {
             return None;
         }
         let count = max.min(state.waiting.len());
         let rest = state.waiting.split_off(count);
+        self.0.waiting.store(rest.len(), Ordering::Relaxed);
         Some(std::mem::replace(&mut state.waiting, rest))
     }
 
     /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.0.lock().waiting.is_empty()
+        self.0.waiting.load(Ordering::Relaxed) == 0
     }
 }
 
