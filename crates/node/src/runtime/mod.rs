@@ -11,7 +11,7 @@
 //! ```
 //!
 //! All but the transport is there once per service: what one waits for (its actor's steps, its disk) the others do not.
-//! The way of a read through a site is one thread, from socket to socket: whoever has something for an actor steps it ([`cell`]). A commit
+//! The way of a read through a site is one thread, from socket to socket: whoever has something for an actor steps it (`cell.rs`). A commit
 //! goes over to the thread that syncs, and back. The way of a quota's request is one thread again: it waits for nothing but the disk.
 
 mod cell;
