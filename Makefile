@@ -65,9 +65,13 @@ fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame 
 crosscheck: ## The planner against HiGHS, an integer programming solver. Takes cmake, a C++ compiler and libclang, and some minutes.
 	cargo test --manifest-path crosscheck/Cargo.toml
 
+COMMA := ,
+# On Linux, relocations in their packed form: 3.6 MB less. It takes glibc 2.36 where the binary runs.
+PACKED := $(if $(filter Linux,$(shell uname -s)),-C link-arg=-Wl$(COMMA)-z$(COMMA)pack-relative-relocs)
+
 release: ## The binary for real use, optimized: target/dist/rhumb, and its symbols beside it.
 	@echo "On two cores the first build takes about 18 minutes."
-	cargo build --release --package rhumb
+	cargo rustc --release --package rhumb --bin rhumb -- $(PACKED)
 	@dist/separate.py $${CARGO_TARGET_DIR:-target}/release/rhumb
 
 dist: $(if $(BINARY),,release) ## Pack it for machines without Rust: a tarball and a container image, in target/dist. BINARY=target/debug/rhumb for another build.
