@@ -3,13 +3,14 @@
 
 mod common;
 
-use common::{Request, Toy, configure, start, start_as, until};
+use common::{Request, Toy, ToySite, configure, start, start_as, until};
 use futures::future::join_all;
 use futures::poll;
-use rhumb_core::SiteId;
+use rhumb_core::actor::{Load, Loaded};
+use rhumb_core::{Key, SiteId, Timestamp, Value};
 use rhumb_node::runtime::{Handle, Rejected};
 use rhumb_node::service::Service;
-use rhumb_store::{Engine, MemoryEngine, StoreError, View, Write};
+use rhumb_store::{Engine, MemoryEngine, Store, StoreError, View, Write};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -23,6 +24,7 @@ enum Mode {
     Works,
     Hangs,
     Fails,
+    Panics,
 }
 
 /// An engine whose disk does as it is told. While it hangs it takes no writes either, as a real one.
@@ -73,6 +75,7 @@ impl Engine for Disk {
     fn sync(&self) -> Result<(), StoreError> {
         let _busy = self.0.busy.lock().expect("no panic");
         let mode = self.0.changed.wait_while(self.0.mode.lock().expect("no panic"), |mode| *mode == Mode::Hangs).expect("no panic");
+        assert!(*mode != Mode::Panics, "the disk was told to");
         if *mode == Mode::Fails {
             return Err(StoreError::Full { path: "/data".into(), source: std::io::Error::from(std::io::ErrorKind::StorageFull) });
         }
@@ -165,18 +168,16 @@ async fn what_gathers_during_a_sync_is_written_and_made_durable_as_one_and_the_a
     assert_eq!(since, (2, 2), "one write and one sync for the first, one for the five that gathered meanwhile");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_actor_whose_disk_is_behind_makes_no_step_until_it_has_caught_up() {
+/// A site whose disk hangs, and whose actor has made all steps that it may for that reason; the steps go on.
+async fn behind(disk: &Disk, times: usize) -> (ToySite, JoinSet<Result<String, Rejected>>, Arc<AtomicUsize>) {
     let (configs, mut ports) = configure(&["a"], None).await;
-    let disk = Disk::new();
     let site = start(&configs[0], ports.remove(0), disk.clone());
     let handle = site.handle();
     handle.ask(Request::Put { key: "first", value: "v" }).await.expect("put");
-    let puts = put_into_a_hanging_sync(&disk, &handle).await;
+    let mut asked = put_into_a_hanging_sync(disk, &handle).await;
     let made = Arc::new(AtomicUsize::new(0));
-    let times = 100_000;
     let steps = Request::Steps { times, writes: true, made: Arc::clone(&made) };
-    let steps = tokio::spawn(async move { handle.ask(steps).await });
+    asked.spawn(async move { handle.ask(steps).await.map(|_| "put".into()) });
     let mut before = 0;
     until("no more steps are made", async || {
         tokio::time::sleep(QUIET).await;
@@ -184,14 +185,55 @@ async fn an_actor_whose_disk_is_behind_makes_no_step_until_it_has_caught_up() {
         std::mem::replace(&mut before, now) == now && now > 0
     })
     .await;
-    assert_eq!(before, 65_536, "so many writes may wait");
+    (site, asked, made)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_actor_whose_disk_is_behind_makes_no_step_until_it_has_caught_up() {
+    let (disk, times) = (Disk::new(), 100_000);
+    let (site, asked, made) = behind(&disk, times).await;
+    assert_eq!(made.load(Ordering::SeqCst), 65_536, "so many writes may wait");
     // Nobody is held up on its own thread by that.
-    let asked = tokio::time::timeout(QUIET, site.handle().ask(Request::Heard)).await;
-    assert!(asked.is_err(), "the actor makes no step");
+    let heard = tokio::time::timeout(QUIET, site.handle().ask(Request::Heard)).await;
+    assert!(heard.is_err(), "the actor makes no step");
     disk.set(Mode::Works);
-    assert!(steps.await.expect("no panic").is_ok());
+    all_are_put(asked).await;
     assert_eq!(made.load(Ordering::SeqCst), times);
-    all_are_put(puts).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_fails_while_all_that_may_waits_for_it_ends_the_site() {
+    for mode in [Mode::Fails, Mode::Panics] {
+        let disk = Disk::new();
+        let (site, asked, _) = behind(&disk, 100_000).await;
+        disk.set(mode);
+        site.status().failure().wait().await;
+        assert!(asked.join_all().await.iter().all(|asked| *asked == Err(Rejected::Stopped)));
+        assert_eq!(site.handle().ask(Request::Heard).await, Err(Rejected::Stopped));
+        tokio::time::timeout(Duration::from_secs(20), site.stop()).await.expect("all its threads end");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_actor_has_written_when_it_is_stopped_is_durable() {
+    for service in SERVICES {
+        let (configs, mut ports) = configure(&["a"], None).await;
+        let disk = Disk::new();
+        let site = start_as(service, &configs[0], ports.remove(0), disk.clone());
+        let (handle, made) = (site.handle(), Arc::new(AtomicUsize::new(0)));
+        let steps = Request::Steps { times: 10_000_000, writes: true, made: Arc::clone(&made) };
+        let asked = tokio::spawn(async move { handle.ask(steps).await });
+        until("steps are made", async || made.load(Ordering::SeqCst) > 1_000).await;
+        site.stop().await;
+        assert_eq!(asked.await.expect("no panic"), Err(Rejected::Stopped));
+        assert_eq!(disk.0.engine.unsynced_bytes(), 0);
+        let get = Load::Get { keys: vec![Key::from("step")], at: Timestamp::MAX, bytes: usize::MAX };
+        let Loaded::Rows { rows, .. } = Store::open(disk).expect("a store").load(&get).expect("read") else {
+            panic!("rows were asked for")
+        };
+        let last = made.load(Ordering::SeqCst).to_string();
+        assert_eq!(rows[0].value, Some(Value::from(last.as_str())), "the last step of {service:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

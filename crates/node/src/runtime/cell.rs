@@ -95,15 +95,15 @@ impl<A: Hosted, E> Cell<A, E> {
     /// Has the driver do something. Should that end it, or panic, nobody may wait for an answer that will not come.
     fn drive<T>(&self, slot: &mut Option<Driver<A, E>>, what: impl FnOnce(&mut Driver<A, E>) -> Result<T, Ended>) -> Result<T, Ended> {
         let driver = slot.as_mut().ok_or(Ended)?;
-        let done = catch_unwind(AssertUnwindSafe(|| what(driver))).unwrap_or_else(|_| {
-            self.failure.report_panic(self.service.actor());
-            Err(Ended)
-        });
-        if done.is_err() {
+        let done = catch_unwind(AssertUnwindSafe(|| what(driver)));
+        if !matches!(done, Ok(Ok(_))) {
             self.close();
             *slot = None;
         }
-        done
+        done.unwrap_or_else(|_| {
+            self.failure.report_panic(self.service.actor());
+            Err(Ended)
+        })
     }
 }
 
@@ -154,9 +154,13 @@ impl<A: Hosted, E: Engine> Cell<A, E> {
     /// A turn of the actor's own thread. Returns until when it may sleep at the most, if it may.
     async fn turn(&self) -> Result<Option<Option<Instant>>, Ended> {
         for round in 0.. {
-            let (left, gathers) = self.drive(&mut self.lock(), |driver| Ok((driver.work(STEPS_AT_HOME_MAX)?, driver.gathers())))?;
+            let mut steps = STEPS_AT_HOME_MAX;
+            let (left, gathers) = self.drive(&mut self.lock(), |driver| Ok((driver.work(&mut steps, || true)?, driver.gathers())))?;
             match left {
-                Left::Steps => return Ok(None),
+                Left::Steps => {
+                    self.drive(&mut self.lock(), Driver::flush)?;
+                    return Ok(None);
+                }
                 Left::Room => return Ok(Some(Some(Instant::now() + FULL_PAUSE))),
                 Left::Nothing if gathers && round < GATHER_ROUNDS => {
                     // Now the network brings what has come meanwhile, and clients on this thread pass it on.
@@ -177,15 +181,17 @@ impl<A: Hosted, E: Engine> Cell<A, E> {
     }
 }
 
-impl<A: Hosted, E: Engine> Attend for Cell<A, E> {
-    fn attend(&self) {
+impl<A: Hosted, E: Engine> Cell<A, E> {
+    /// Steps with what waits, if the actor is free, as long as `goes_on` says so; the rest is left to the actor's own thread.
+    pub fn attend_while(&self, goes_on: impl Fn() -> bool) {
         if !self.in_place {
             return self.mailbox.rouse();
         }
+        let mut steps = STEPS_MAX;
         loop {
             // Who has it looks into the mailbox again after it has let go.
             let Ok(mut slot) = self.driver.try_lock() else { return };
-            let worked = self.drive(&mut slot, |driver| Ok((driver.work(STEPS_MAX)?, driver.wakes_late())));
+            let worked = self.drive(&mut slot, |driver| Ok((driver.work(&mut steps, &goes_on)?, driver.wakes_late())));
             drop(slot);
             match worked {
                 Ok((Left::Nothing, late)) => {
@@ -201,6 +207,21 @@ impl<A: Hosted, E: Engine> Attend for Cell<A, E> {
                 Err(Ended) => return,
             }
         }
+    }
+}
+
+impl<A: Hosted, E: Engine> Attend for Cell<A, E> {
+    fn attend(&self) {
+        self.attend_while(|| true);
+    }
+}
+
+/// Held by a thread without which the actor cannot go on: when it ends, for whatever reason, so does the actor.
+pub struct Needed<A: Hosted, E>(pub Arc<Cell<A, E>>);
+
+impl<A: Hosted, E> Drop for Needed<A, E> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

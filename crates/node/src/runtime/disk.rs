@@ -8,7 +8,7 @@
 //! thread waits for another to be woken, which on a busy machine takes longer than the sync.
 
 use super::Hosted;
-use super::cell::Attend;
+use super::cell::Needed;
 use super::queue::{End, Way, queue};
 use super::writer::{GROUP_MAX, Queued, Writer};
 use crate::failure::Failure;
@@ -49,12 +49,14 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
     /// A disk written on a thread of its own, which ends with the way to it.
     pub fn beside(thread: Builder, writer: Writer<A, E>, failure: Failure) -> io::Result<(Disk<A, E>, JoinHandle<()>)> {
         let (way, end) = queue(QUEUE_MAX);
-        let cell = Arc::clone(&writer.cell);
         let thread = thread.spawn(move || {
             let _guard = failure.guard("the thread that writes to disk");
-            if let Err(error) = serve(writer, &end) {
+            let needed = Needed(Arc::clone(&writer.cell));
+            let served = serve(writer, &end);
+            // Who hears of a failure finds the actor ended.
+            drop(needed);
+            if let Err(error) = served {
                 failure.report(error.to_string());
-                cell.close();
             }
         })?;
         Ok((Disk::Beside(way), thread))
@@ -63,10 +65,8 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
     /// Adds to what is to be written.
     pub fn queue(&mut self, queued: Queued<A>) -> Result<(), Failed> {
         match self {
-            Disk::Beside(way) => {
-                way.add(queued);
-                Ok(())
-            }
+            // The thread ends before this does only after it has reported why.
+            Disk::Beside(way) => way.add(queued).then_some(()).ok_or(Failed),
             Disk::Here { group, .. } => {
                 group.push(queued);
                 if group.len() < GROUP_MAX { Ok(()) } else { self.flush() }
@@ -107,7 +107,7 @@ fn serve<A: Hosted, E: Engine>(mut writer: Writer<A, E>, end: &End<Queued<A>>) -
     loop {
         let Some(group) = end.take(GROUP_MAX, writer.due()) else { return writer.sync() };
         writer.commit(group)?;
-        // Where more is to be written that comes first, and who waits for it steps the actor.
-        if end.is_empty() { writer.cell.attend() } else { writer.cell.mailbox.rouse() }
+        // Where more is to be written that comes first.
+        writer.cell.attend_while(|| end.is_empty());
     }
 }

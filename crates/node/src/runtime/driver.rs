@@ -94,29 +94,37 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
         self.flush()
     }
 
-    /// Steps with the timers that have run out and with what waits in the mailbox: `steps` times at the most, a little more if a step
-    /// leads to another.
-    pub fn work(&mut self, steps: usize) -> Result<Left, Ended> {
-        let mut done = 0;
-        self.fire()?;
+    /// Steps with the timers that have run out and with what waits in the mailbox, as long as there are `steps` left and `goes_on` says so.
+    pub fn work(&mut self, steps: &mut usize, goes_on: impl Fn() -> bool) -> Result<Left, Ended> {
+        let now = Instant::now();
         loop {
-            while !self.taken.is_empty() {
-                if done >= steps {
+            while self.is_due(now) || !self.taken.is_empty() {
+                if *steps == 0 || !goes_on() {
                     return Ok(Left::Steps);
                 }
                 if !self.parts.disk.has_room() || !self.parts.loaders.has_room() {
                     return Ok(Left::Room);
                 }
-                if let Some(input) = self.taken.pop_front() {
-                    self.step(input)?;
-                }
-                done += 1;
+                *steps -= 1;
+                let timer = if self.is_due(now) { self.timers.pop_first() } else { None };
+                let next = timer.map(|(_, timer)| Input::Timer(timer)).or_else(|| self.taken.pop_front());
+                next.map_or(Ok(()), |input| self.step(input))?;
             }
             self.recover();
-            if !self.parts.mailbox.take(&mut self.taken).ok_or(Ended)? {
-                return Ok(Left::Nothing);
+            match self.parts.mailbox.take(&mut self.taken) {
+                Some(true) => {}
+                Some(false) => return Ok(Left::Nothing),
+                None => {
+                    // What was stepped with is made durable.
+                    self.flush()?;
+                    return Err(Ended);
+                }
             }
         }
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        self.next_timer().is_some_and(|next| next <= now)
     }
 
     /// Messages and requests wait until all that the first step led to is read and on disk.
@@ -151,19 +159,6 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
 
     fn next_timer(&self) -> Option<Instant> {
         self.timers.first_key_value().map(|(&(instant, _), _)| instant)
-    }
-
-    /// Steps with the timers that have run out.
-    fn fire(&mut self) -> Result<(), Ended> {
-        let now = Instant::now();
-        while let Some(entry) = self.timers.first_entry() {
-            if entry.key().0 > now {
-                break;
-            }
-            let timer = entry.remove();
-            self.step(Input::Timer(timer))?;
-        }
-        Ok(())
     }
 
     /// One step, and those of the short loads that it leads to.
@@ -219,8 +214,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
             return Ok(parts.disk.queue(Queued::Load { token, load })?);
         }
         if !is_short {
-            parts.loaders.load(token, load);
-            return Ok(());
+            return parts.loaders.load(token, load).then_some(()).ok_or(Ended);
         }
         match parts.store.load_through(&mut parts.newest, &load) {
             Ok(loaded) => self.loaded.push_back(Input::Loaded { token, loaded }),

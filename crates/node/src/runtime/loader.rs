@@ -4,7 +4,7 @@
 //! it was asked for; whole ones only, since a load reads from one snapshot.
 
 use super::Hosted;
-use super::cell::Cell;
+use super::cell::{Cell, Needed};
 use super::queue::{End, Way, queue};
 use crate::failure::Failure;
 use rhumb_core::actor::{Collect, Input, Load, Token};
@@ -59,9 +59,9 @@ impl Loaders {
         Ok((Loaders { loads, collects }, threads))
     }
 
-    /// Has `load` answered.
-    pub fn load(&self, token: Token, load: Load) {
-        self.loads.add((token, load));
+    /// Has `load` answered. False if the threads have ended, which they do before this only after they have reported why.
+    pub fn load(&self, token: Token, load: Load) -> bool {
+        self.loads.add((token, load))
     }
 
     /// True if the actor may make a step.
@@ -75,14 +75,15 @@ impl Loaders {
     }
 }
 
-fn load<A: Hosted, E: Engine>(store: &Store<E>, cell: &Cell<A, E>, loads: &End<(Token, Load)>) {
+fn load<A: Hosted, E: Engine>(store: &Store<E>, cell: &Arc<Cell<A, E>>, loads: &End<(Token, Load)>) {
     let _guard = cell.failure.guard("a thread that reads from disk");
+    let needed = Needed(Arc::clone(cell));
     while let Some((token, load)) = loads.take(1, None).and_then(|mut loads| loads.pop_front()) {
         match store.load(&load) {
             Ok(loaded) => cell.push(Input::Loaded { token, loaded }),
             Err(error) => {
-                cell.failure.report(error.to_string());
-                return cell.close();
+                drop(needed);
+                return cell.failure.report(error.to_string());
             }
         }
     }

@@ -24,7 +24,7 @@ struct State<T> {
 /// The way to the threads. Dropped, it closes the queue: what was added before is still taken.
 pub struct Way<T>(Arc<Queue<T>>);
 
-/// The end at which a thread takes. Dropped, it closes the queue: what is added from then on is lost.
+/// The end at which a thread takes. Dropped, it closes the queue: what waits is lost, and who adds is told.
 pub struct End<T>(Arc<Queue<T>>);
 
 /// A queue with room for `room`: the way to it, and its end.
@@ -38,19 +38,14 @@ impl<T> Queue<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().expect("nothing panics while it holds a queue")
     }
-
-    fn close(&self) {
-        self.lock().closed = true;
-        self.arrived.notify_all();
-    }
 }
 
 impl<T> Way<T> {
-    /// Adds one.
-    pub fn add(&self, one: T) {
+    /// Adds one. False if nobody takes it any more.
+    pub fn add(&self, one: T) -> bool {
         let mut state = self.0.lock();
         if state.closed {
-            return;
+            return false;
         }
         state.waiting.push_back(one);
         self.0.waiting.store(state.waiting.len(), Ordering::Relaxed);
@@ -59,6 +54,7 @@ impl<T> Way<T> {
             drop(state);
             self.0.arrived.notify_one();
         }
+        true
     }
 
     /// True if fewer wait than there is room for.
@@ -69,7 +65,8 @@ impl<T> Way<T> {
 
 impl<T> Drop for Way<T> {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.lock().closed = true;
+        self.0.arrived.notify_all();
     }
 }
 
@@ -97,10 +94,9 @@ impl<T> End<T> {
         if state.closed && state.waiting.is_empty() {
             return None;
         }
-        let count = max.min(state.waiting.len());
-        let rest = state.waiting.split_off(count);
-        self.0.waiting.store(rest.len(), Ordering::Relaxed);
-        Some(std::mem::replace(&mut state.waiting, rest))
+        let taken = if state.waiting.len() <= max { std::mem::take(&mut state.waiting) } else { state.waiting.drain(..max).collect() };
+        self.0.waiting.store(state.waiting.len(), Ordering::Relaxed);
+        Some(taken)
     }
 
     /// True if nothing waits.
@@ -111,7 +107,12 @@ impl<T> End<T> {
 
 impl<T> Drop for End<T> {
     fn drop(&mut self) {
-        self.0.close();
+        let mut state = self.0.lock();
+        state.closed = true;
+        let lost = std::mem::take(&mut state.waiting);
+        self.0.waiting.store(0, Ordering::Relaxed);
+        drop(state);
+        drop(lost);
     }
 }
 
@@ -124,10 +125,8 @@ mod tests {
     fn who_adds_never_waits_and_knows_when_there_is_no_room() {
         let (way, end) = queue(2);
         assert!(end.is_empty() && way.has_room());
-        way.add(1);
-        assert!(way.has_room());
-        way.add(2);
-        way.add(3);
+        assert!(way.add(1) && way.has_room());
+        assert!(way.add(2) && way.add(3));
         assert!(!way.has_room(), "what a step adds is added all the same");
         assert_eq!(end.take(2, None), Some(VecDeque::from([1, 2])));
         assert!(way.has_room() && !end.is_empty());
@@ -145,10 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_any_more_is_not_kept() {
+    fn what_nobody_takes_any_more_is_not_kept_and_who_adds_is_told() {
         let (way, end) = queue(1);
+        assert!(way.add(1));
+        assert!(!way.has_room());
         drop(end);
-        way.add(1);
-        assert!(way.has_room());
+        assert!(way.has_room(), "who waits for room would wait for ever");
+        assert!(!way.add(2));
     }
 }

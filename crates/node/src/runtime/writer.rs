@@ -134,7 +134,8 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                 }
                 Queued::Load { token, load } => {
                     self.apply(&mut pending)?;
-                    self.loaders.load(token, load);
+                    // Where nobody reads any more the site ends, and nobody waits for the answer.
+                    let _ = self.loaders.load(token, load);
                 }
             }
         }

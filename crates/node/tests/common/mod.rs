@@ -54,7 +54,7 @@ pub enum Request {
     PutThenConfirm { key: &'static str, value: &'static str },
     /// Answer after so many milliseconds.
     Later { ms: u64 },
-    /// Take so many steps one after the other, each of which writes if `writes`, and count them in `made`. The answer names the threads
+    /// Take so many steps one after the other, each of which writes its number to `step` if `writes`, and count them in `made`. The answer names the threads
     /// that made them, in turn.
     Steps { times: usize, writes: bool, made: Arc<AtomicUsize> },
     /// How are you?
@@ -124,9 +124,9 @@ impl Toy {
         if steps.threads.last() != Some(&thread) {
             steps.threads.push(thread);
         }
-        steps.made.fetch_add(1, Ordering::SeqCst);
+        let made = steps.made.fetch_add(1, Ordering::SeqCst) + 1;
         if steps.writes {
-            fx.persist(Toy::put("step", "v"));
+            fx.persist(Toy::put("step", &made.to_string()));
         }
         if steps.left == 0 {
             fx.answer(steps.id, steps.threads.join(" "));
