@@ -14,7 +14,8 @@
 //!
 //! Invariants: one step at a time; nothing that was added waits for an input that comes later.
 
-use super::driver::{Driver, Ended};
+use super::attend::Attend;
+use super::driver::{Driver, Ended, Left};
 use super::mailbox::Mailbox;
 use super::requests::Requests;
 use super::{Hosted, decode_message};
@@ -23,7 +24,6 @@ use crate::service::Service;
 use crate::transport::frame::FrameError;
 use crate::transport::{Inbox, Room};
 use rhumb_core::SiteId;
-use rhumb_core::actor::Input;
 use rhumb_store::Engine;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,23 +39,6 @@ const STEPS_AT_HOME_MAX: usize = 1_024;
 const FULL_PAUSE: Duration = Duration::from_millis(1);
 /// So often the actor's own thread looks whether more has arrived before it has a group written.
 const GATHER_ROUNDS: usize = 8;
-
-/// How a turn at the actor ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    /// Nothing waits.
-    Nothing,
-    /// Something waits: enough steps were made.
-    Steps,
-    /// Something waits, for room in a queue.
-    Room,
-}
-
-/// Has what waits in a mailbox taken.
-pub trait Attend: Send + Sync {
-    /// Something was added.
-    fn attend(&self);
-}
 
 /// An actor and its mailbox.
 pub struct Cell<A: Hosted, E> {
@@ -74,14 +57,13 @@ struct Life<'a, A: Hosted, E>(&'a Cell<A, E>);
 
 impl<A: Hosted, E> Drop for Life<'_, A, E> {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.end();
         self.0.lock().take();
     }
 }
 
 impl<A: Hosted, E> Cell<A, E> {
-    /// Nothing is taken any more, and nobody is answered.
-    pub fn close(&self) {
+    fn end(&self) {
         self.mailbox.close();
         self.requests.stop();
     }
@@ -97,7 +79,7 @@ impl<A: Hosted, E> Cell<A, E> {
         let driver = slot.as_mut().ok_or(Ended)?;
         let done = catch_unwind(AssertUnwindSafe(|| what(driver)));
         if !matches!(done, Ok(Ok(_))) {
-            self.close();
+            self.end();
             *slot = None;
         }
         done.unwrap_or_else(|_| {
@@ -108,12 +90,6 @@ impl<A: Hosted, E> Cell<A, E> {
 }
 
 impl<A: Hosted, E: Engine> Cell<A, E> {
-    /// Adds an input of the site itself.
-    pub fn push(&self, input: Input<A>) {
-        self.mailbox.push_inner(input);
-        self.attend();
-    }
-
     /// The life of the actor, on its own thread: it begins with the incarnation of the site, which `begun` tells, and ends when the
     /// mailbox is closed.
     pub async fn live(self: Arc<Self>, driver: Driver<A, E>, begun: watch::Receiver<bool>) {
@@ -155,7 +131,7 @@ impl<A: Hosted, E: Engine> Cell<A, E> {
     async fn turn(&self) -> Result<Option<Option<Instant>>, Ended> {
         for round in 0.. {
             let mut steps = STEPS_AT_HOME_MAX;
-            let (left, gathers) = self.drive(&mut self.lock(), |driver| Ok((driver.work(&mut steps, || true)?, driver.gathers())))?;
+            let (left, gathers) = self.drive(&mut self.lock(), |driver| Ok((driver.work(&mut steps, &|| true)?, driver.gathers())))?;
             match left {
                 Left::Steps => {
                     self.drive(&mut self.lock(), Driver::flush)?;
@@ -181,9 +157,8 @@ impl<A: Hosted, E: Engine> Cell<A, E> {
     }
 }
 
-impl<A: Hosted, E: Engine> Cell<A, E> {
-    /// Steps with what waits, if the actor is free, as long as `goes_on` says so; the rest is left to the actor's own thread.
-    pub fn attend_while(&self, goes_on: impl Fn() -> bool) {
+impl<A: Hosted, E: Engine> Attend for Cell<A, E> {
+    fn attend_while(&self, goes_on: &dyn Fn() -> bool) {
         if !self.in_place {
             return self.mailbox.rouse();
         }
@@ -191,7 +166,7 @@ impl<A: Hosted, E: Engine> Cell<A, E> {
         loop {
             // Who has it looks into the mailbox again after it has let go.
             let Ok(mut slot) = self.driver.try_lock() else { return };
-            let worked = self.drive(&mut slot, |driver| Ok((driver.work(&mut steps, &goes_on)?, driver.wakes_late())));
+            let worked = self.drive(&mut slot, |driver| Ok((driver.work(&mut steps, goes_on)?, driver.wakes_late())));
             drop(slot);
             match worked {
                 Ok((Left::Nothing, late)) => {
@@ -208,20 +183,9 @@ impl<A: Hosted, E: Engine> Cell<A, E> {
             }
         }
     }
-}
 
-impl<A: Hosted, E: Engine> Attend for Cell<A, E> {
-    fn attend(&self) {
-        self.attend_while(|| true);
-    }
-}
-
-/// Held by a thread without which the actor cannot go on: when it ends, for whatever reason, so does the actor.
-pub struct Needed<A: Hosted, E>(pub Arc<Cell<A, E>>);
-
-impl<A: Hosted, E> Drop for Needed<A, E> {
-    fn drop(&mut self) {
-        self.0.close();
+    fn close(&self) {
+        self.end();
     }
 }
 

@@ -8,7 +8,7 @@
 //! thread waits for another to be woken, which on a busy machine takes longer than the sync.
 
 use super::Hosted;
-use super::cell::Needed;
+use super::attend::{Attend, Needed};
 use super::queue::{End, Way, queue};
 use super::writer::{GROUP_MAX, Queued, Writer};
 use crate::failure::Failure;
@@ -47,12 +47,17 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
     }
 
     /// A disk written on a thread of its own, which ends with the way to it.
-    pub fn beside(thread: Builder, writer: Writer<A, E>, failure: Failure) -> io::Result<(Disk<A, E>, JoinHandle<()>)> {
+    pub fn beside(
+        thread: Builder,
+        writer: Writer<A, E>,
+        cell: Arc<dyn Attend>,
+        failure: Failure,
+    ) -> io::Result<(Disk<A, E>, JoinHandle<()>)> {
         let (way, end) = queue(QUEUE_MAX);
         let thread = thread.spawn(move || {
             let _guard = failure.guard("the thread that writes to disk");
-            let needed = Needed(Arc::clone(&writer.cell));
-            let served = serve(writer, &end);
+            let needed = Needed(Arc::clone(&cell));
+            let served = serve(writer, &*cell, &end);
             // Who hears of a failure finds the actor ended.
             drop(needed);
             if let Err(error) = served {
@@ -103,11 +108,11 @@ impl<A: Hosted, E: Engine> Disk<A, E> {
 }
 
 /// Serves the queue until the way to it is gone and all of it is durable.
-fn serve<A: Hosted, E: Engine>(mut writer: Writer<A, E>, end: &End<Queued<A>>) -> Result<(), StoreError> {
+fn serve<A: Hosted, E: Engine>(mut writer: Writer<A, E>, cell: &dyn Attend, end: &End<Queued<A>>) -> Result<(), StoreError> {
     loop {
         let Some(group) = end.take(GROUP_MAX, writer.due()) else { return writer.sync() };
         writer.commit(group)?;
         // Where more is to be written that comes first.
-        writer.cell.attend_while(|| end.is_empty());
+        cell.attend_while(&|| end.is_empty());
     }
 }

@@ -1,8 +1,7 @@
 //! The actor's driver: takes inputs, steps the actor, carries out what it writes down. The loop of the contract in
-//! [`rhumb_core::actor`]. Who drives it, and when, is said in [`super::cell`].
+//! [`rhumb_core::actor`]. Who drives it, and when: `cell.rs`.
 
 use super::Hosted;
-use super::cell::Left;
 use super::disk::{Disk, Failed};
 use super::loader::{self, Loaders};
 use super::mailbox::Mailbox;
@@ -40,6 +39,17 @@ pub struct Parts<A: Hosted, E> {
     pub failure: Failure,
     pub recovering: watch::Sender<usize>,
     pub metrics: ActorMetrics,
+}
+
+/// How a turn at the actor ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing waits.
+    Nothing,
+    /// Something waits: enough steps were made.
+    Steps,
+    /// Something waits, for room in a queue.
+    Room,
 }
 
 /// The site stops or has failed; the reason was reported.
@@ -95,7 +105,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
     }
 
     /// Steps with the timers that have run out and with what waits in the mailbox, as long as there are `steps` left and `goes_on` says so.
-    pub fn work(&mut self, steps: &mut usize, goes_on: impl Fn() -> bool) -> Result<Left, Ended> {
+    pub fn work(&mut self, steps: &mut usize, goes_on: &dyn Fn() -> bool) -> Result<Left, Ended> {
         let now = Instant::now();
         loop {
             while self.is_due(now) || !self.taken.is_empty() {

@@ -4,11 +4,12 @@
 //! it was asked for; whole ones only, since a load reads from one snapshot.
 
 use super::Hosted;
-use super::cell::{Cell, Needed};
+use super::attend::{Attend, Needed};
+use super::mailbox::Mailbox;
 use super::queue::{End, Way, queue};
 use crate::failure::Failure;
 use rhumb_core::actor::{Collect, Input, Load, Token};
-use rhumb_store::{Engine, Store};
+use rhumb_store::{Engine, Store, StoreError};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -39,18 +40,29 @@ pub struct Loaders {
 }
 
 impl Loaders {
-    /// Starts the threads. Answers go to `cell`.
+    /// Starts the threads. Answers go to `mailbox`, and `cell` is told.
     pub fn start<A: Hosted, E: Engine>(
         store: &Arc<Store<E>>,
-        cell: &Arc<Cell<A, E>>,
+        mailbox: &Arc<Mailbox<A>>,
+        cell: &Arc<dyn Attend>,
         failure: &Failure,
     ) -> io::Result<(Loaders, Vec<JoinHandle<()>>)> {
         let (loads, end) = queue(LOADS_MAX);
         let end = Arc::new(end);
         let mut threads = Vec::new();
         for _ in 0..LOADERS {
-            let (store, cell, end) = (Arc::clone(store), Arc::clone(cell), Arc::clone(&end));
-            threads.push(std::thread::Builder::new().name("load".into()).spawn(move || load(&store, &cell, &end))?);
+            let (store, mailbox, cell, failure, end) =
+                (Arc::clone(store), Arc::clone(mailbox), Arc::clone(cell), failure.clone(), Arc::clone(&end));
+            let thread = std::thread::Builder::new().name("load".into());
+            threads.push(thread.spawn(move || {
+                let _guard = failure.guard("a thread that reads from disk");
+                let needed = Needed(Arc::clone(&cell));
+                if let Err(error) = load(&store, &mailbox, &*cell, &end) {
+                    // Who hears of a failure finds the actor ended.
+                    drop(needed);
+                    failure.report(error.to_string());
+                }
+            })?);
         }
         // One collection runs and one waits: of two that wait the later one is as good, since horizons only rise.
         let (collects, queue) = sync_channel(1);
@@ -75,18 +87,17 @@ impl Loaders {
     }
 }
 
-fn load<A: Hosted, E: Engine>(store: &Store<E>, cell: &Arc<Cell<A, E>>, loads: &End<(Token, Load)>) {
-    let _guard = cell.failure.guard("a thread that reads from disk");
-    let needed = Needed(Arc::clone(cell));
+fn load<A: Hosted, E: Engine>(
+    store: &Store<E>,
+    mailbox: &Mailbox<A>,
+    cell: &dyn Attend,
+    loads: &End<(Token, Load)>,
+) -> Result<(), StoreError> {
     while let Some((token, load)) = loads.take(1, None).and_then(|mut loads| loads.pop_front()) {
-        match store.load(&load) {
-            Ok(loaded) => cell.push(Input::Loaded { token, loaded }),
-            Err(error) => {
-                drop(needed);
-                return cell.failure.report(error.to_string());
-            }
-        }
+        mailbox.push_inner(Input::Loaded { token, loaded: store.load(&load)? });
+        cell.attend();
     }
+    Ok(())
 }
 
 fn collect<E: Engine>(store: &Store<E>, failure: &Failure, queue: &Receiver<Collect>) {

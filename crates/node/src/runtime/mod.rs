@@ -14,6 +14,7 @@
 //! The way of a read through a site is one thread, from socket to socket: whoever has something for an actor steps it (`cell.rs`). A commit
 //! goes over to the thread that syncs, and back. The way of a quota's request is one thread again: it waits for nothing but the disk.
 
+mod attend;
 mod cell;
 mod disk;
 mod driver;

@@ -1,6 +1,6 @@
 //! How clients in this process reach the actor: they ask and wait for the answer, or end what they began and go on.
 
-use super::cell::Attend;
+use super::attend::Attend;
 use super::mailbox::Mailbox;
 use super::rejected::Rejected;
 use crate::metrics::ActorMetrics;

@@ -1,6 +1,7 @@
 //! Starting one actor: its mailbox, its threads, and how they are tied together.
 
 use super::Hosted;
+use super::attend::Attend;
 use super::cell::Cell;
 use super::disk::Disk;
 use super::driver::{Driver, Parts};
@@ -69,9 +70,10 @@ pub fn start<A: Hosted, E: Engine>(
         in_place: service != Service::Quotas,
         driver: Mutex::new(None),
     });
+    let attend: Arc<dyn Attend> = cell.clone();
     let store = Arc::new(store);
     let unapplied = Unapplied::default();
-    let (loaders, mut threads) = Loaders::start(&store, &cell, &common.failure)?;
+    let (loaders, mut threads) = Loaders::start(&store, &mailbox, &attend, &common.failure)?;
     let loaders = Arc::new(loaders);
     let writer = Writer {
         site: common.site,
@@ -79,13 +81,14 @@ pub fn start<A: Hosted, E: Engine>(
         store: Arc::clone(&store),
         applied: unapplied.counter(),
         loaders: Arc::clone(&loaders),
-        cell: Arc::clone(&cell),
+        mailbox: Arc::clone(&mailbox),
+        requests: Arc::clone(&requests),
         transport: Arc::clone(&common.transport),
         metrics: metrics.writer.clone(),
         unsynced: None,
     };
     let disk = if cell.in_place {
-        let (disk, written) = Disk::beside(thread(service, "write"), writer, common.failure.clone())?;
+        let (disk, written) = Disk::beside(thread(service, "write"), writer, attend, common.failure.clone())?;
         threads.push(written);
         disk
     } else {

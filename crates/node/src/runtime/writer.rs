@@ -14,8 +14,9 @@
 //! If a write or a sync fails, nothing that waited leaves, now or later, and the site ends.
 
 use super::Hosted;
-use super::cell::Cell;
 use super::loader::Loaders;
+use super::mailbox::Mailbox;
+use super::requests::Requests;
 use crate::metrics::WriterMetrics;
 use crate::service::Service;
 use crate::transport::Transport;
@@ -71,7 +72,8 @@ pub struct Writer<A: Hosted, E> {
     pub store: Arc<Store<E>>,
     pub applied: Arc<AtomicU64>,
     pub loaders: Arc<Loaders>,
-    pub cell: Arc<Cell<A, E>>,
+    pub mailbox: Arc<Mailbox<A>>,
+    pub requests: Arc<Requests<A>>,
     pub transport: Arc<Transport>,
     pub metrics: WriterMetrics,
     /// What no sync has covered yet, if anything.
@@ -163,7 +165,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
             for gated in then {
                 match gated {
                     Gated::Send { to, promise } if to == self.site => {
-                        self.cell.mailbox.push_inner(Input::Message { from: to, body: Body::Promise(promise) });
+                        self.mailbox.push_inner(Input::Message { from: to, body: Body::Promise(promise) });
                     }
                     Gated::Send { to, promise } => {
                         self.transport.send(self.service, to, &Body::<A::Note, A::Promise>::Promise(promise));
@@ -172,9 +174,9 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                 }
             }
             if let Some(token) = token {
-                self.cell.mailbox.push_inner(Input::Persisted { token });
+                self.mailbox.push_inner(Input::Persisted { token });
             }
         }
-        self.cell.requests.answer(answers);
+        self.requests.answer(answers);
     }
 }

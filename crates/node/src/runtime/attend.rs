@@ -1,0 +1,27 @@
+//! The cell that an actor lives in, for those who have something for it. [`super::cell`] is what lies behind.
+
+use std::sync::Arc;
+
+/// Has what waits in a mailbox taken.
+pub trait Attend: Send + Sync {
+    /// Something was added: steps with what waits, if the actor is free, as long as `goes_on` says so. The rest is left to the actor's own
+    /// thread.
+    fn attend_while(&self, goes_on: &dyn Fn() -> bool);
+
+    /// Something was added.
+    fn attend(&self) {
+        self.attend_while(&|| true);
+    }
+
+    /// Nothing is taken any more, and nobody is answered.
+    fn close(&self);
+}
+
+/// Held by a thread without which the actor cannot go on: when it ends, for whatever reason, so does the actor.
+pub struct Needed(pub Arc<dyn Attend>);
+
+impl Drop for Needed {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
