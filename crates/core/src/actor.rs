@@ -41,8 +41,8 @@ use std::fmt;
 /// sent: a protocol bounds what it says by [`encoded_bytes`](crate::record::encoded_bytes).
 pub const MESSAGE_BYTES_MAX: usize = (16 << 20) - 1;
 
-/// So long a persist that nothing waits for may stay without a sync, unless one for another comes first: a driver syncs for those who wait,
-/// and a crash undoes no more than this of the rest.
+/// So long a persist that nothing waits for may stay without a sync once it has reached the store, unless a sync for another comes first: a
+/// driver syncs for those who wait.
 pub const UNSYNCED_MAX: Span = Span::from_millis(100);
 
 /// A deterministic state machine.

@@ -44,9 +44,9 @@ impl<A: Actor> Disk<A> {
         }
     }
 
-    /// True if something is written that no sync is needed for yet.
+    /// True if something is written that no sync covers, and none is needed for yet.
     pub(crate) fn has_unneeded(&self) -> bool {
-        self.written > self.needed
+        self.written > self.needed.max(self.covered.unwrap_or(self.durable))
     }
 
     /// All that is written by now needs a sync.

@@ -265,21 +265,25 @@ impl<A: Actor> World<A> {
         let state = self.site_mut(site);
         let (incarnation, ends) = (state.incarnation, now + state.sync.at(now));
         let Some(process) = &mut state.process else { return };
-        let begins = process.disk.begin();
-        let falls_due = !process.falls_due && process.disk.has_unneeded();
-        process.falls_due |= falls_due;
-        if begins {
+        if process.disk.begin() {
+            // It covers all that is written.
+            process.due = None;
             self.schedule.push(ends, Event::Synced { site, incarnation });
-        }
-        if falls_due {
+        } else if process.due.is_none() && process.disk.has_unneeded() {
+            process.due = Some(now + UNSYNCED_MAX);
             self.schedule.push(now + UNSYNCED_MAX, Event::FallsDue { site, incarnation });
         }
     }
 
+    /// What nothing waits for falls due, unless a sync has covered what this was scheduled for.
     fn fall_due(&mut self, site: SiteId) {
-        if let Some(process) = &mut self.site_mut(site).process {
-            process.falls_due = false;
-            process.disk.fall_due();
+        let now = self.now;
+        match &mut self.site_mut(site).process {
+            Some(process) if process.due == Some(now) => {
+                process.due = None;
+                process.disk.fall_due();
+            }
+            _ => return,
         }
         // A process that stands still begins none, and does once it goes on.
         if self.now >= self.site(site).stalled_until {

@@ -51,8 +51,8 @@ pub(crate) struct Process<A: Actor> {
     pub(crate) step_cost: Span,
     pub(crate) newest: Newest,
     pub(crate) disk: Disk<A>,
-    /// What nothing waits for falls due at an event that is scheduled.
-    pub(crate) falls_due: bool,
+    /// When what nothing waits for falls due, if there is such and no sync covers it.
+    pub(crate) due: Option<Time>,
     /// If set, the next step of at least two effects ends in a crash; then how long the site stays down.
     pub(crate) crash_mid_step: Option<Option<Span>>,
     /// If set, the next sync fails, and the incarnation ends; then how long the site stays down.
@@ -103,7 +103,7 @@ impl<A: Actor> Site<A> {
             step_cost: Span::ZERO,
             newest: Newest::new(self.newest_bytes),
             disk: Disk::new(),
-            falls_due: false,
+            due: None,
             crash_mid_step: None,
             fail_sync: None,
         });

@@ -1,6 +1,6 @@
 //! A snapshot of rows that are written all the time: its reader is not starved.
 //!
-//! Twenty writers keep some seventy commits a second going in the rows read, and the floor of each lies above the next one:
+//! Twenty writers keep commits going in the rows read, and the floor of each lies above the next one:
 //! a snapshot in the recent past is never complete.
 
 use rhumb_commit::placement::Placement;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 
 const END: Time = Time::from_micros(30_000_000);
 
-/// Writes a row of its region, again and again. Pauses of its own keep it out of step with the others: what writers in step do depends on
-/// the phase in which the reader meets them.
+/// Writes a row of its region, again and again. Short pauses of its own keep it out of step with the others: what writers in step do depends
+/// on the phase in which the reader meets them.
 struct Writer {
     key: Key,
     pauses: Rng,
 }
 
-const PAUSE_MAX: Span = Span::from_millis(50);
+const PAUSE_MAX: Span = Span::from_millis(2);
 
 impl ClientProgram<Site> for Writer {
     fn next(&mut self, now: Time, event: ClientEvent<Answer>) -> Next<Request> {
@@ -67,7 +67,7 @@ impl ClientProgram<Site> for Reader {
 
 #[test]
 fn a_snapshot_of_rows_that_all_regions_write_is_found() {
-    const SEEDS: u64 = 4;
+    const SEEDS: u64 = 8;
     let (mut found, mut conflicts) = (0, 0);
     for seed in 1..=SEEDS {
         let config = Config::of_paper(5, 1);
@@ -89,5 +89,5 @@ fn a_snapshot_of_rows_that_all_regions_write_is_found() {
         found += read.borrow().0;
         conflicts += read.borrow().1;
     }
-    assert!(found > 150 * SEEDS as u32 && conflicts * 15 < found, "{found} snapshots, and {conflicts} conflicts");
+    assert!(found > 150 * SEEDS as u32 && conflicts * 50 < found, "{found} snapshots, and {conflicts} conflicts");
 }
