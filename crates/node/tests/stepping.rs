@@ -3,10 +3,12 @@
 mod common;
 
 use common::{Request, configure, start, until};
-use rhumb_core::SiteId;
+use futures::executor::block_on;
+use rhumb_core::{Rng, SiteId};
 use rhumb_store::MemoryEngine;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -44,6 +46,49 @@ async fn what_many_ask_at_the_same_moment_is_answered_though_nobody_asks_again()
         });
     }
     clients.join_all().await;
+}
+
+/// Two threads ask at the same moment, or nearly so, and then nobody until both are answered: whatever one of them adds while the other is
+/// about to let go of the actor must not be left lying.
+async fn none_of_two_is_left_lying(requests: [Request; 2]) {
+    const ROUNDS: usize = 30_000;
+    const TOGETHER: usize = 2;
+    let (configs, mut ports) = configure(&["a"], None).await;
+    let site = start(&configs[0], ports.remove(0), MemoryEngine::new());
+    site.status().recovered().await;
+    let (arrived, answered) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    for (client, request) in requests.into_iter().enumerate() {
+        let (handle, arrived, answered) = (site.handle(), Arc::clone(&arrived), Arc::clone(&answered));
+        std::thread::spawn(move || {
+            let mut rng = Rng::seeded(client as u64);
+            for round in 1..=ROUNDS {
+                arrived.fetch_add(1, Ordering::SeqCst);
+                while arrived.load(Ordering::SeqCst) < TOGETHER * round {
+                    std::thread::yield_now();
+                }
+                (0..rng.below(300)).for_each(|_| std::hint::spin_loop());
+                block_on(handle.ask(request.clone())).expect("it is not rejected");
+                answered.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+    }
+    let mut before = (0, Instant::now());
+    until("all are answered", async || {
+        let now = answered.load(Ordering::SeqCst);
+        if now > before.0 {
+            before = (now, Instant::now());
+        }
+        assert!(before.1.elapsed() < NEVER, "after {now} answers one was left lying");
+        now == TOGETHER * ROUNDS
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_added_while_somebody_lets_go_of_the_actor_is_not_left_lying() {
+    none_of_two_is_left_lying([Request::Heard, Request::Heard]).await;
+    // The last steps of a round of this many are left to the actor's own thread.
+    none_of_two_is_left_lying([steps(66), Request::Heard]).await;
 }
 
 /// Has a client ask for so many steps until the threads that made them are these, `own` for the client's. The threads of the store may be at

@@ -152,8 +152,8 @@ impl<A: Hosted, E: Engine> Cell<A, E> {
             driver.flush()?;
             Ok(driver.doze())
         })?;
-        // Who could not step because of this very turn counts on it.
-        Ok(until.filter(|_| self.mailbox.is_empty()))
+        // Looked at once the actor is free again: who could not step because of this very turn counts on it.
+        Ok(until.filter(|_| self.mailbox.rests()))
     }
 }
 

@@ -42,7 +42,6 @@ pub struct Parts<A: Hosted, E> {
 }
 
 /// How a turn at the actor ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Left {
     /// Nothing waits.
     Nothing,
@@ -53,7 +52,6 @@ pub enum Left {
 }
 
 /// The site stops or has failed; the reason was reported.
-#[derive(Debug, PartialEq, Eq)]
 pub struct Ended;
 
 impl From<Failed> for Ended {
@@ -116,9 +114,9 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
                     return Ok(Left::Room);
                 }
                 *steps -= 1;
-                let timer = if self.is_due(now) { self.timers.pop_first() } else { None };
-                let next = timer.map(|(_, timer)| Input::Timer(timer)).or_else(|| self.taken.pop_front());
-                next.map_or(Ok(()), |input| self.step(input))?;
+                if let Some(input) = self.next(now) {
+                    self.step(input)?;
+                }
             }
             self.recover();
             match self.parts.mailbox.take(&mut self.taken) {
@@ -135,6 +133,11 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
 
     fn is_due(&self, now: Instant) -> bool {
         self.next_timer().is_some_and(|next| next <= now)
+    }
+
+    /// What to step with next: timers come first.
+    fn next(&mut self, now: Instant) -> Option<Input<A>> {
+        if self.is_due(now) { self.timers.pop_first().map(|(_, timer)| Input::Timer(timer)) } else { self.taken.pop_front() }
     }
 
     /// Messages and requests wait until all that the first step led to is read and on disk.
@@ -156,10 +159,11 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
         Ok(self.parts.disk.flush()?)
     }
 
-    /// The actor's own thread is about to sleep. Returns until when at the most; None if there is a reason not to sleep.
+    /// The actor's own thread is about to sleep. Returns until when at the most; None if something was taken and waits.
     pub fn doze(&mut self) -> Option<Option<Instant>> {
         self.wakes_at = self.next_timer();
-        (self.taken.is_empty() && self.parts.mailbox.doze()).then_some(self.wakes_at)
+        self.parts.mailbox.doze();
+        self.taken.is_empty().then_some(self.wakes_at)
     }
 
     /// True if the actor's own thread would wake too late for a timer that was set since it fell asleep.

@@ -131,11 +131,15 @@ impl<A: Actor> Mailbox<A> {
         self.lock().is_empty()
     }
 
-    /// The actor's own thread is about to sleep. False if there is a reason not to.
-    pub fn doze(&self) -> bool {
-        let mut state = self.lock();
-        state.asleep = state.is_empty() && !state.closed;
-        state.asleep
+    /// The actor's own thread is about to sleep: from now on it hears who rouses it.
+    pub fn doze(&self) {
+        self.lock().asleep = true;
+    }
+
+    /// True if the actor's own thread may sleep, as far as the mailbox knows.
+    pub fn rests(&self) -> bool {
+        let state = self.lock();
+        state.is_empty() && !state.closed
     }
 
     /// Sleeps until somebody rouses the actor's own thread, though no longer than until `deadline`.
@@ -219,9 +223,9 @@ mod tests {
         let waiting = tokio::time::timeout(Duration::from_millis(5), push_peer(&mailbox)).await;
         assert!(waiting.is_err(), "it waits");
 
-        assert!(mailbox.doze(), "what came from outside is none of its business before it has recovered");
+        assert!(mailbox.rests(), "what came from outside is none of its business before it has recovered");
         mailbox.push_inner(Input::Timer(()));
-        assert!(!mailbox.doze());
+        assert!(!mailbox.rests());
         let mut taken = VecDeque::new();
         assert_eq!(mailbox.take(&mut taken), Some(true));
         assert_eq!(taken.len(), 1, "only the site's own before it has recovered");
@@ -236,20 +240,20 @@ mod tests {
         assert_eq!(mailbox.push_client(0, ()), Err(Rejected::Stopped));
         assert_eq!(mailbox.push_end(0, ()), Err(Rejected::Stopped));
         assert_eq!(mailbox.take(&mut taken), None);
-        assert!(!mailbox.doze());
+        assert!(!mailbox.rests());
         mailbox.closed().await;
     }
 
     #[tokio::test]
     async fn who_sleeps_is_woken_by_whoever_rouses_it_even_before_it_sleeps() {
         let mailbox = Mailbox::<Mute>::new(Gauge::default());
-        assert!(mailbox.doze());
+        mailbox.doze();
         mailbox.rouse();
         mailbox.rouse();
         mailbox.sleep(None).await;
         let slept = tokio::time::timeout(Duration::from_millis(5), mailbox.sleep(None)).await;
         assert!(slept.is_err(), "once is once");
-        assert!(mailbox.doze());
+        mailbox.doze();
         mailbox.sleep(Some(Instant::now())).await;
     }
 }

@@ -137,7 +137,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                 Queued::Load { token, load } => {
                     self.apply(&mut pending)?;
                     // Where nobody reads any more the site ends, and nobody waits for the answer.
-                    let _ = self.loaders.load(token, load);
+                    self.loaders.load(token, load);
                 }
             }
         }
