@@ -3,18 +3,19 @@
 use crate::context::environment::System;
 use crate::engine::Engine;
 use crate::error::SqlResult;
+use crate::protocols::Gateways;
 use crate::schema::{Column, DatabaseId, TableDescriptor, TableId};
 use crate::session::Described;
 use crate::stack::LargeStack;
 use crate::storage::{PRIMARY, Row, index_prefix};
-use crate::testing::{LocalGateway, LocalQuotas};
 use crate::types::{Datum, SqlType};
 use bytes::BytesMut;
 use rhumb_core::{Key, SiteId, Value};
+use rhumb_quota::gateway::Quotas;
 use std::sync::Arc;
 
 pub use crate::session::{Lines, Session, Tuples, fields};
-pub use crate::testing::TYPES;
+pub use crate::types::samples::TYPES;
 pub use crate::types::wire::{Format, read_parameter};
 
 /// The field of a row that holds `value`, as a parameter of the same format gives it: without its length.
@@ -50,9 +51,8 @@ pub fn encode_row(table: &TableDescriptor, row: &Row) -> SqlResult<(Key, Value)>
     crate::storage::encode_row(table, row)
 }
 
-/// A session over an empty database in memory.
-pub async fn session() -> SqlResult<Session> {
-    let (gateways, quotas) = (Arc::new(LocalGateway::new()).into(), Arc::new(LocalQuotas::new()));
+/// A session over these.
+pub async fn session(gateways: Gateways, quotas: Arc<dyn Quotas>) -> SqlResult<Session> {
     let engine = Engine::new(gateways, Some(quotas), SiteId::new(0, 0), Arc::new(System::default()))?;
     Session::open(Arc::new(engine), "fuzzer".into(), crate::schema::DEFAULT_DATABASE.into(), 1).await
 }

@@ -14,7 +14,7 @@ pub mod embedded;
 mod engine;
 pub mod error;
 mod executor;
-#[cfg(feature = "testing")]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod one_shot;
 pub mod parser;
@@ -28,8 +28,6 @@ pub mod server;
 mod session;
 mod stack;
 pub mod storage;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
 mod txn;
 pub mod types;
 pub mod wire;

@@ -5,7 +5,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use rhumb_sql::fuzzing::{Session, plan, run, session};
+use rhumb_sqltestkit::{LocalGateway, LocalQuotas};
 use std::cell::RefCell;
+use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 
 const TABLES: &str = "create table t (a int primary key, b text not null default 'x', c numeric(9, 2), d timestamptz, e bool);
@@ -15,7 +17,8 @@ thread_local! {
     static FIXTURE: RefCell<(Runtime, Session)> = RefCell::new({
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         let session = runtime.block_on(async {
-            let mut session = session().await?;
+            let (gateways, quotas) = (Arc::new(LocalGateway::new()).into(), Arc::new(LocalQuotas::new()));
+            let mut session = session(gateways, quotas).await?;
             run(&mut session, TABLES).await.map(|()| session)
         });
         (runtime, session.expect("a session"))

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use tree::{Circle, Tree};
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 23] = [
     "core",
     "store",
     "testkit",
@@ -22,6 +22,7 @@ const LAYERS: [&str; 22] = [
     "paxos-commit",
     "forecast",
     "quota",
+    "sqltestkit",
     "plan",
     "sim",
     "alarm",
@@ -114,7 +115,9 @@ fn a_crate_keeps_out_of_what_is_not_its_business() {
 #[test]
 fn no_product_code_uses_what_is_for_tests() {
     for layer in LAYERS {
-        assert!(!dependencies(layer).contains("rhumb-testkit"), "{layer} uses testkit, which belongs among its dev-dependencies");
+        for kit in ["testkit", "sqltestkit"] {
+            assert!(!dependencies(layer).contains(&format!("rhumb-{kit}")), "{layer} uses {kit}, which belongs among its dev-dependencies");
+        }
     }
 }
 

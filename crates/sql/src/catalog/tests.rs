@@ -6,10 +6,10 @@ use crate::context::environment::System;
 use crate::error::{SqlError, SqlResult};
 use crate::schema::*;
 use crate::storage::{BACKFILL_ROWS_MAX, Cursor, OnConflict, Row, RowIds, ScanSpec, SearchedIndex, insert};
-use crate::testing::LocalGateway;
 use crate::types::{Datum, SqlType};
 use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};
 use rhumb_core::{Key, SiteId, Value};
+use rhumb_sqltestkit::LocalGateway;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -124,8 +124,8 @@ fn config() -> SessionConfig {
 mod tests {
     use super::*;
     use crate::context::environment::System;
-    use crate::testing::LocalGateway;
     use datafusion::common::DataFusionError;
+    use rhumb_sqltestkit::LocalGateway;
 
     #[test]
     fn queries_use_no_disk_and_say_so_when_memory_is_short() {

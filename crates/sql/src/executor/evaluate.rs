@@ -200,9 +200,9 @@ mod tests {
     use crate::context::environment::System;
     use crate::engine::bounded;
     use crate::protocols::Gateways;
-    use crate::testing::LocalGateway;
     use datafusion::prelude::lit;
     use rhumb_core::SiteId;
+    use rhumb_sqltestkit::LocalGateway;
 
     #[test]
     fn a_large_constant_is_made_whenever_it_is_needed_and_not_kept() {

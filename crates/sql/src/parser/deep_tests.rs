@@ -3,7 +3,7 @@
 use super::*;
 use crate::error::SqlState;
 use crate::stack::STACK_BYTES;
-use crate::testing::deep::DEEP;
+use rhumb_sqltestkit::deep::DEEP;
 
 /// What comes of a text on a thread with so much stack.
 fn parsed(sql: String, stack_bytes: usize) -> Result<usize, SqlState> {

@@ -26,7 +26,7 @@ mod run;
 mod show;
 
 pub use copy_in::CopyIn;
-#[cfg(feature = "testing")]
+#[cfg(feature = "fuzzing")]
 pub use copy_in::{Lines, Tuples, fields};
 pub use interrupt::Canceller;
 pub use outcome::{Described, Outcome, Tag};

@@ -5,7 +5,7 @@ use crate::schema::{Column, DatabaseId, TableDescriptor, TableId};
 use crate::storage::Row;
 use crate::storage::key_codec::{decode, encode};
 use crate::storage::layout::{KEY_BYTES_MAX, decode_row, key_of, value_of};
-use crate::testing::TYPES;
+use crate::types::samples::TYPES;
 use crate::types::{Datum, SqlType, coerce};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

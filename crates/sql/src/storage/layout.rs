@@ -80,7 +80,7 @@ pub fn decode_row(table: &TableDescriptor, key: &Key, value: &Value) -> SqlResul
 }
 
 /// The key and the value of a row.
-#[cfg(feature = "testing")]
+#[cfg(feature = "fuzzing")]
 pub(crate) fn encode_row(table: &TableDescriptor, row: &Row) -> SqlResult<(Key, Value)> {
     Ok((key_of(table, row)?, value_of(table, row)?))
 }

@@ -26,7 +26,7 @@ mod tests;
 pub use backfill::BACKFILL_ROWS_MAX;
 pub(crate) use backfill::fill_index;
 pub use batch::Batch;
-#[cfg(feature = "testing")]
+#[cfg(feature = "fuzzing")]
 pub(crate) use layout::encode_row;
 pub(crate) use layout::index_prefix;
 pub use layout::{KEY_BYTES_MAX, PRIMARY, decode_row};

@@ -4,9 +4,9 @@ use crate::catalog::{Catalog, ColumnSpec, IndexSpec, KeySpec, TableSpec};
 use crate::error::SqlError;
 use crate::schema::{DEFAULT_DATABASE, IndexId, TableDescriptor};
 use crate::storage::*;
-use crate::testing::LocalGateway;
 use crate::types::SqlType;
 use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};
+use rhumb_sqltestkit::LocalGateway;
 use std::ops::Bound;
 use std::sync::Arc;
 

@@ -28,6 +28,8 @@ mod decimal;
 mod implicit;
 mod parse;
 mod plain;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod samples;
 mod sql_type;
 mod stored;
 mod text;

@@ -4,7 +4,7 @@ use crate::support::{Server, code, strings};
 use bytes::Bytes;
 use futures::SinkExt;
 use rhumb_sql::server::ServerOptions;
-use rhumb_sql::testing::LocalGateway;
+use rhumb_sqltestkit::LocalGateway;
 use std::pin::pin;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::Type;

@@ -1,7 +1,7 @@
 //! Statements as deep as can be, from the text to the rows and to the end of the connection that sent them.
 
 use crate::support::{Server, code, strings};
-use rhumb_sql::testing::deep::DEEP;
+use rhumb_sqltestkit::deep::DEEP;
 
 const REFUSED: &str = "54001";
 /// The time that the query engine plans a chain grows with the square of its length, in a build without optimizations to many seconds.

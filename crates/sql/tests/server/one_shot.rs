@@ -3,7 +3,7 @@
 use crate::support::{Server, code, strings};
 use rhumb_commit::transaction::TxnError;
 use rhumb_sql::server::ServerOptions;
-use rhumb_sql::testing::LocalGateway;
+use rhumb_sqltestkit::LocalGateway;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 async fn server() -> (Server, Client) {

@@ -3,7 +3,7 @@
 use crate::support::{Server, code, strings};
 use rhumb_commit::transaction::TxnError;
 use rhumb_sql::server::ServerOptions;
-use rhumb_sql::testing::LocalGateway;
+use rhumb_sqltestkit::LocalGateway;
 use tokio_postgres::Client;
 
 const TABLES: &str = "CREATE TABLE account (id int PRIMARY KEY, balance int NOT NULL, name text);

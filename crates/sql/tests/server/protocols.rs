@@ -5,7 +5,7 @@ use rhumb_sql::Gateways;
 use rhumb_sql::catalog::{hand_over, reclaim};
 use rhumb_sql::protocols::Protocol;
 use rhumb_sql::server::ServerOptions;
-use rhumb_sql::testing::LocalGateway;
+use rhumb_sqltestkit::LocalGateway;
 use std::sync::Arc;
 
 /// A server of Replicated Commit and Catenae, and the key space of the latter.

@@ -4,7 +4,7 @@ use crate::support::{Server, code, strings};
 use rhumb_commit::transaction::TxnError;
 use rhumb_quota::refusal::Refusal;
 use rhumb_sql::server::{ServerOptions, serve};
-use rhumb_sql::testing::LocalGateway;
+use rhumb_sqltestkit::LocalGateway;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;

@@ -3,7 +3,7 @@
 use crate::support::{Server, Wire, code, field_of, state_of, strings};
 use rhumb_commit::transaction::CommitOptions;
 use rhumb_sql::server::ServerOptions;
-use rhumb_sql::testing::LocalGateway;
+use rhumb_sqltestkit::LocalGateway;
 use std::time::Duration;
 use tokio_postgres::Client;
 

@@ -2,7 +2,7 @@
 
 use crate::support::{Server, Wire, code, state_of, strings};
 use rhumb_sql::server::{ServerOptions, serve_until};
-use rhumb_sql::testing::LocalGateway;
+use rhumb_sqltestkit::LocalGateway;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -2,7 +2,7 @@
 
 use rhumb_sql::Gateways;
 use rhumb_sql::server::{ServerOptions, serve};
-use rhumb_sql::testing::{LocalGateway, LocalQuotas};
+use rhumb_sqltestkit::{LocalGateway, LocalQuotas};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -4,13 +4,8 @@
 //! every range that it read, and its commit fails with a conflict if any of them changed. Locking reads take no locks
 //! here, which costs conflicts but no correctness. Simplified: one process, no delays, versions kept for ever.
 
-pub mod deep;
-mod quotas;
 mod transaction;
 
-pub use quotas::LocalQuotas;
-
-use crate::types::SqlType;
 use async_trait::async_trait;
 use rhumb_commit::transaction::{CommitOptions, Gateway, ReadMode, RegionStatus, Role, Transaction, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
@@ -18,28 +13,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 use transaction::LocalTransaction;
-
-/// One type of each kind, with and without its modifier.
-pub const TYPES: [SqlType; 18] = [
-    SqlType::Bool,
-    SqlType::Int2,
-    SqlType::Int4,
-    SqlType::Int8,
-    SqlType::Float4,
-    SqlType::Float8,
-    SqlType::Numeric(None),
-    SqlType::Numeric(Some((38, 7))),
-    SqlType::Text,
-    SqlType::Varchar(None),
-    SqlType::Varchar(Some(5)),
-    SqlType::Char(5),
-    SqlType::Bytea,
-    SqlType::Date,
-    SqlType::Time,
-    SqlType::Timestamp,
-    SqlType::TimestampTz,
-    SqlType::Uuid,
-];
 
 /// A gateway to an empty database. Clones share it.
 #[derive(Clone, Debug, Default)]
