@@ -1,7 +1,8 @@
 //! Lanes: two demos at a time, each with ports of its own. A demo waits more than it works, and one that chose its ports beside another
 //! would take those of a site that is dead for a while.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How many demos run at a time.
 const LANES: usize = 2;
@@ -11,9 +12,14 @@ const PORTS: u32 = 60;
 const PORT_FIRST: u32 = 9_000;
 const PROGRAMS: u32 = 100;
 
-/// Which lanes are taken.
-static TAKEN: Mutex<[bool; LANES]> = Mutex::new([false; LANES]);
+/// Of each lane: whether it is taken, and how many wait for that very one.
+static LANES_NOW: Mutex<Lanes> = Mutex::new(Lanes { taken: [false; LANES], awaited: [0; LANES] });
 static LEFT: Condvar = Condvar::new();
+
+struct Lanes {
+    taken: [bool; LANES],
+    awaited: [usize; LANES],
+}
 
 /// One or all of the lanes, free again when this goes.
 pub struct Lane {
@@ -22,31 +28,36 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// One of them, once it is free.
+    /// One of them, once it is free and nobody waits for that very one.
     pub fn any() -> Lane {
-        Lane::take(1, LANES)
+        Lane::take(|lanes| (0..LANES).find(|&lane| !lanes.taken[lane] && lanes.awaited[lane] == 0).map(|lane| lane..lane + 1))
     }
 
     /// The first, for a demo under load: there is one of these at a time.
     pub fn of_load() -> Lane {
-        Lane::take(1, 1)
+        Lane::take_first(1)
     }
 
     /// All, for a demo under load that is held to what it does in time.
     pub fn all() -> Lane {
-        Lane::take(LANES, LANES)
+        Lane::take_first(LANES)
     }
 
-    /// So many of the first `among`.
-    fn take(count: usize, among: usize) -> Lane {
-        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take_first(count: usize) -> Lane {
+        lanes().awaited[..count].iter_mut().for_each(|waiting| *waiting += 1);
+        let lane = Lane::take(|lanes| lanes.taken[..count].iter().all(|taken| !taken).then_some(0..count));
+        lanes().awaited[..count].iter_mut().for_each(|waiting| *waiting -= 1);
+        lane
+    }
+
+    fn take(free: impl Fn(&Lanes) -> Option<Range<usize>>) -> Lane {
+        let mut lanes = lanes();
         loop {
-            let free = taken[..among].windows(count).position(|lanes| lanes.iter().all(|lane| !lane));
-            if let Some(first) = free {
-                taken[first..first + count].fill(true);
-                return Lane { first, count };
+            if let Some(found) = free(&lanes) {
+                lanes.taken[found.clone()].fill(true);
+                return Lane { first: found.start, count: found.len() };
             }
-            taken = LEFT.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            lanes = LEFT.wait(lanes).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -59,7 +70,11 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        TAKEN.lock().unwrap_or_else(PoisonError::into_inner)[self.first..self.first + self.count].fill(false);
+        lanes().taken[self.first..self.first + self.count].fill(false);
         LEFT.notify_all();
     }
+}
+
+fn lanes() -> MutexGuard<'static, Lanes> {
+    LANES_NOW.lock().unwrap_or_else(PoisonError::into_inner)
 }
