@@ -41,6 +41,7 @@ soak: ## A thousand seeds of every scenario of the simulator with all faults on,
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim replicated-commit --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim placed-replicas --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim moving-replicas --seeds $${SEEDS:-1000}
+	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim one-site --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim catenae --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim crossing-chains --seeds $${SEEDS:-1000}
 	$${CARGO_TARGET_DIR:-target}/debug/rhumb sim catenae-namespaces --seeds $${SEEDS:-1000}

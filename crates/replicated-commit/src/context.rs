@@ -211,6 +211,11 @@ impl Shared {
         }
     }
 
+    /// True if this site is the whole cluster: what it votes is the outcome.
+    pub(super) fn is_alone(&self) -> bool {
+        self.topology.region_count() == 1 && self.topology.shard_count() == 1
+    }
+
     /// All shards.
     pub(super) fn all_shards(&self) -> Vec<u16> {
         (0..self.topology.shard_count()).collect()

@@ -59,6 +59,10 @@ pub enum Planted {
     CollectedUnseen,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
+    /// A read shows what the only site of a cluster is about to commit.
+    CommittingShown,
+    /// What the only site of a cluster is about to commit may be withdrawn.
+    CommittingTakenBack,
     /// Readers of a commit need not reach beyond its timestamp.
     FloorsIgnored,
     /// Each lock that a transaction takes is compared with all that it has.
@@ -69,7 +73,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 29] = [
+    pub const ALL: [Planted; 31] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -96,6 +100,8 @@ impl Planted {
         Planted::DeletionsForgotten,
         Planted::CollectedUnseen,
         Planted::VotesUnsettled,
+        Planted::CommittingShown,
+        Planted::CommittingTakenBack,
         Planted::FloorsIgnored,
         Planted::LocksWalked,
         Planted::DeadLocksKept,

@@ -55,6 +55,8 @@ enum ScenarioName {
     PlacedReplicas,
     /// The same while replicas move, again and again.
     MovingReplicas,
+    /// The same at a cluster of one site, which commits in one phase.
+    OneSite,
     /// Epochs and transaction chains: the same promises, and replicas identical at every settled epoch.
     Catenae,
     /// The same with two sites in every region, and transaction chains across them.
@@ -84,6 +86,7 @@ pub fn run(args: &Args) -> ExitCode {
         ScenarioName::ReplicatedCommit => simulate(&transactions(Replicas::Everywhere), args),
         ScenarioName::PlacedReplicas => simulate(&transactions(Replicas::Placed), args),
         ScenarioName::MovingReplicas => simulate(&transactions(Replicas::Moving), args),
+        ScenarioName::OneSite => simulate(&transactions(Replicas::Alone), args),
         ScenarioName::Catenae => simulate(&Catenae::default().with_calm(args.calm), args),
         ScenarioName::CrossingChains => simulate(&Catenae::default().with_crossing().with_calm(args.calm), args),
         ScenarioName::CatenaeNamespaces => simulate(&Catenae::default().with_namespaces().with_calm(args.calm), args),

@@ -34,6 +34,8 @@ pub(crate) enum Stage {
     Validating(Validation),
     /// On disk: this region may have voted for it.
     Prepared,
+    /// Nobody else has a vote: its rows and its commit are on their way to disk.
+    Committing,
     /// On disk: other regions may have.
     Carried(Carried),
 }
@@ -68,7 +70,7 @@ impl Entry {
     pub(crate) fn as_carried(&self) -> Option<&Carried> {
         match &self.stage {
             Stage::Carried(carried) => Some(carried),
-            Stage::Validating(_) | Stage::Prepared => None,
+            Stage::Validating(_) | Stage::Prepared | Stage::Committing => None,
         }
     }
 }

@@ -58,6 +58,8 @@ pub(crate) struct Cohort {
     locks: Locks,
     timestamp_cache: TimestampCache,
     entries: BTreeMap<Attempt, Entry>,
+    /// How many of these are [committing](Stage::Committing).
+    committing: usize,
     /// Attempts applied here and not yet forgotten.
     applied: BTreeSet<Attempt>,
     /// Attempts that this region takes part in the resolution of, as their coordinator, another site, has said: nothing of them is taken over
@@ -232,6 +234,7 @@ impl Cohort {
         let entry = self.entries.remove(attempt)?;
         match entry.stage {
             Stage::Validating(_) => {}
+            Stage::Committing => self.committing -= 1,
             Stage::Prepared => batch.delete_record(PREPARED, records::attempt_key(attempt)),
             Stage::Carried(_) => batch.delete_record(CARRIED, records::attempt_key(attempt)),
         }

@@ -135,9 +135,11 @@ impl Cohort {
             self.timestamp_cache.raise_range(&range.range, meta.at);
         }
         self.highest = meta.at.max(self.highest);
-        let record = PreparedRecord { meta: meta.clone(), part: entry.part.clone() };
         let mut batch = Batch::new();
-        batch.put_record(PREPARED, records::attempt_key(&attempt), record::encode(&record));
+        if !cx.is_alone() {
+            let record = PreparedRecord { meta: meta.clone(), part: entry.part.clone() };
+            batch.put_record(PREPARED, records::attempt_key(&attempt), record::encode(&record));
+        }
         cx.cover(&mut batch, meta.at);
         self.send_prepared(&meta, batch, cx)
     }
@@ -236,6 +238,30 @@ impl Cohort {
 }
 
 impl Cohort {
+    /// The attempt, just prepared, commits once `batch` is on disk: adds its rows to that. Its locks are kept until then. Returns its floor.
+    pub(crate) fn commit_in_one_phase(&mut self, attempt: Attempt, batch: &mut Batch) -> Timestamp {
+        let mut entry = self.entries.remove(&attempt).expect("it was just prepared");
+        entry.stage = Stage::Committing;
+        self.committing += 1;
+        let floor = self.highest;
+        self.put_commit(&entry.meta, &entry.part, floor, batch);
+        self.keep_floor(entry.meta.at, floor, batch);
+        self.entries.insert(attempt, entry);
+        floor
+    }
+
+    /// Adds the rows of a commit to `batch`, and its place in the log.
+    fn put_commit(&mut self, meta: &Meta, part: &Part, floor: Timestamp, batch: &mut Batch) {
+        for (key, value) in part.writes.iter().filter(|_| meta.at > self.collected) {
+            batch.put_version(key.clone(), meta.at, value.clone());
+        }
+        self.log_end += 1;
+        let keys = part.writes.iter().map(|(key, _)| key.clone()).collect();
+        let record = LogRecord { attempt: meta.attempt, at: meta.at, floor, keys, meta: meta.of_several_shards() };
+        batch.put_record(LOG, self.log_end.to_be_bytes().to_vec(), record::encode(&record));
+        Number::LogEnd.put(batch, self.log_end);
+    }
+
     /// The attempt has committed: applies it, from what was prepared or from `part`; versions of which deletions are collected are not put any more.
     /// None if it was applied before, in this incarnation or in an earlier one whose record is gone with it.
     pub(crate) fn apply(&mut self, meta: &Meta, part: Option<Part>, floor: Timestamp, cx: &mut Context<'_>) -> Option<Applied> {
@@ -243,22 +269,20 @@ impl Cohort {
         self.bound.remove(&attempt);
         let mut resolved = Batch::new();
         let known = self.applied.contains(&attempt);
-        let prepared = self.remove_entry(&attempt, &mut resolved).map(|entry| entry.part);
-        let Some(part) = prepared.or(part.filter(|_| !known)) else {
+        let entry = self.remove_entry(&attempt, &mut resolved);
+        let is_put = entry.as_ref().is_some_and(|entry| matches!(entry.stage, Stage::Committing));
+        let Some(part) = entry.map(|entry| entry.part).or(part.filter(|_| !known)) else {
             cx.fx.count(if known { "commit.applied_again" } else { "commit.applied_earlier" });
             return None;
         };
         cx.fx.agree(ATTEMPT, attempt, &Some(meta.at));
         let mut batch = Batch::new();
-        for (key, value) in part.writes.iter().filter(|_| meta.at > self.collected) {
+        for (key, _) in part.writes.iter().filter(|_| meta.at > self.collected) {
             self.locks.take_over(key, Some(attempt.txn));
-            batch.put_version(key.clone(), meta.at, value.clone());
         }
-        self.log_end += 1;
-        let keys = part.writes.iter().map(|(key, _)| key.clone()).collect();
-        let record = LogRecord { attempt, at: meta.at, floor, keys, meta: meta.of_several_shards() };
-        batch.put_record(LOG, self.log_end.to_be_bytes().to_vec(), record::encode(&record));
-        Number::LogEnd.put(&mut batch, self.log_end);
+        if !is_put {
+            self.put_commit(meta, &part, floor, &mut batch);
+        }
         batch.ops.append(&mut resolved.ops);
         self.applied.insert(attempt);
         self.keep_floor(meta.at, floor, &mut batch);

@@ -15,6 +15,7 @@
 //! Source: section 3.2.1 for reads that lock; the other kinds are ours.
 
 use super::Cohort;
+use super::entry::{Entry, Stage};
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local};
 use crate::job::{Job, ReadJob};
@@ -31,6 +32,15 @@ impl Cohort {
             Query::Keys(keys) => keys.iter().flat_map(|key| self.locks.exclusive_holders(key)).collect(),
             Query::Range { range, .. } => self.locks.exclusive_holders_within(range).into_iter().collect(),
         }
+    }
+
+    /// A transaction that has put one of `rows`, and is not known to be on disk: it may have begun to commit while the rows were loaded.
+    fn committing_holder(&self, job: &ReadJob, rows: &[Row]) -> Option<TxnId> {
+        if self.committing == 0 || !matches!(job.how, How::Lock | How::Newest) {
+            return None; // others have promised that nothing is prepared at or below their timestamp
+        }
+        let is_of = |entry: &Entry| matches!(entry.stage, Stage::Committing) && rows.iter().any(|row| row.version == entry.meta.at);
+        self.exclusive_holders(&job.query).into_iter().find(|holder| self.entry_of(*holder).is_some_and(is_of))
     }
 
     fn have_wait(&mut self, holder: TxnId, job: ReadJob, cx: &mut Context<'_>) {
@@ -172,6 +182,10 @@ impl Cohort {
 
     pub(crate) fn on_read_loaded(&mut self, mut job: ReadJob, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { mut rows, mut more } = loaded else { unreachable!("rows were asked for") };
+        if let Some(holder) = self.committing_holder(&job, &rows).filter(|_| !cx.rules.breaks(Planted::CommittingShown)) {
+            cx.fx.count("read.overtaken_by_commit");
+            return self.have_wait(holder, job, cx);
+        }
         if let Query::Range { reverse, .. } = &job.query {
             more |= cut_to_size(&mut rows);
             let reached = if more { rows.last().map(|row| row.key.clone()) } else { None };

@@ -1,7 +1,9 @@
 //! One shard replica, step by step: what it checks before it prepares, and what it does with the outcome.
 
 use super::*;
+use crate::planted::Planted;
 use crate::testing::{OTHER, R1, Stage, ms, part, rows};
+use rhumb_core::Rules;
 
 /// A stage on which an attempt that has read `r` at 50 ms, writes `w`, and commits at 100 ms is being looked at; its coordinator is `r0.1`.
 fn validating() -> (Stage, Meta) {
@@ -111,4 +113,45 @@ fn a_locking_read_is_denied_where_a_writer_is_prepared() {
     assert_eq!(read(crate::message::How::Lock, "w"), [format!("to {R1}: Denied locked")]);
     assert_eq!(read(crate::message::How::Lock, "r"), ["load rows r"], "readers share");
     assert!(read(crate::message::How::Newest, "w").is_empty(), "it waits for the outcome");
+}
+
+/// A read has found no lock, and while its rows are loaded somebody begins to commit at the only site of a cluster: what is said then, and once
+/// that is on disk.
+fn read_while_committing(how: crate::message::How, version: Timestamp, rules: Rules<Planted>) -> [Vec<String>; 2] {
+    let mut stage = Stage::new(1);
+    stage.shared.rules = rules;
+    let txn = TxnId { began: ms(90), gateway: R1 };
+    let read = crate::message::ReadId { incarnation: ms(0), made: ms(90), of_expected: false };
+    let query = crate::message::Query::Keys(vec!["w".into()]);
+    let asked = crate::message::Read { read, epoch: stage.shared.placement.epoch, txn, query, how };
+    stage.replicate(|cohort, near, cx| cohort.on_read(near, R1, asked, cx));
+    let read = stage.token;
+    let meta = stage.meta(R1, 100, &[0]);
+    let attempt = meta.attempt;
+    stage.replicate(|cohort, near, cx| cohort.on_prepare(near, meta.clone(), part(None, "w"), cx));
+    let looked_up = stage.token;
+    stage.shared.jobs.end(looked_up);
+    stage.replicate(|cohort, _, cx| cohort.on_validation(attempt, looked_up, rows(&[("w", ms(60))]), cx));
+    stage.replicate(|cohort, _, _| cohort.commit_in_one_phase(attempt, &mut Batch::new()));
+    let crate::job::Job::Read(job) = stage.shared.jobs.end(read) else { unreachable!("a read was asked for") };
+    let loaded = stage.replicate(|cohort, _, cx| cohort.on_read_loaded(job, rows(&[("w", version)]), cx)).1;
+    stage.replicate(|cohort, _, cx| cohort.apply(&meta, None, meta.at, cx));
+    [loaded, stage.replicate(|cohort, near, cx| while cohort.serve_ready(near, cx) {}).1]
+}
+
+#[test]
+fn rows_that_are_not_known_to_be_on_disk_are_not_shown() {
+    for how in [crate::message::How::Newest, crate::message::How::Lock] {
+        let [loaded, on_disk] = read_while_committing(how, ms(100), Rules::HOLD);
+        assert!(loaded.is_empty() && on_disk == ["load rows w"], "{how:?}: {loaded:?}, {on_disk:?}");
+        let [loaded, on_disk] = read_while_committing(how, ms(60), Rules::HOLD);
+        assert!(loaded.len() == 1 && on_disk.is_empty(), "what it found was on disk before: {loaded:?}, {on_disk:?}");
+    }
+}
+
+#[cfg(feature = "planted")]
+#[test]
+fn rows_that_are_shown_before_they_are_known_to_be_on_disk_are_caught() {
+    let [loaded, _] = read_while_committing(crate::message::How::Newest, ms(100), Rules::breaking(Planted::CommittingShown));
+    assert_eq!(loaded.len(), 1, "{loaded:?}");
 }

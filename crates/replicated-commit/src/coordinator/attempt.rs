@@ -77,6 +77,8 @@ pub(super) struct AttemptState {
     pub(super) kept: bool,
     /// That it committed is on disk or on its way there, though not all cohorts have applied it.
     pub(super) commit_on_record: bool,
+    /// The floor with which it commits by this region's vote alone: its rows go to disk along with that.
+    pub(super) in_one_phase: Option<Timestamp>,
 }
 
 impl AttemptState {
@@ -105,6 +107,7 @@ impl AttemptState {
             outranked_by: 0,
             kept: false,
             commit_on_record: false,
+            in_one_phase: None,
         }
     }
 
@@ -132,7 +135,8 @@ impl AttemptState {
             let AttemptState { meta, vote, acceptor, .. } = self;
             // A commit goes on record with its rows, or before other sites hear of it: else the next incarnation finds out.
             let has_decision = |decision: &Decision| !decision.is_commit() || self.is_resolved() || self.commit_on_record;
-            let decision = self.decision().filter(has_decision);
+            let in_one_phase = self.in_one_phase.map(|floor| Decision::Committed { floor });
+            let decision = self.decision().filter(has_decision).or(in_one_phase);
             let record = VoteRecord { meta: meta.clone(), vote: vote.clone(), decision, acceptor: acceptor.clone() };
             batch.put_record(VOTES, records::attempt_key(&meta.attempt), record::encode(&record));
         }

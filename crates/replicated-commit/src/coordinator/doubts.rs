@@ -174,7 +174,9 @@ impl Coordinator {
         let Some(outcome) = outcome else { return };
         let meta = state.meta.clone();
         let Some(decision) = cx.decision(outcome, &tally, &meta, self.lost_of(cx, &meta)) else { return };
-        cx.fx.count("commit.worked_out");
+        if state.in_one_phase.is_none() {
+            cx.fx.count("commit.worked_out");
+        }
         self.conclude_as_coordinator(near, &meta, decision, cx);
     }
 

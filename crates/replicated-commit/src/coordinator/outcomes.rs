@@ -101,7 +101,10 @@ impl Coordinator {
     pub(super) fn put_resolved(&mut self, attempt: Attempt, batch: &mut Batch) {
         let state = self.attempts.get_mut(&attempt).expect("it is resolved");
         state.parts.clear();
-        state.put_record(batch);
+        // The record of a commit in one phase has said so from the first.
+        if state.in_one_phase.is_none() {
+            state.put_record(batch);
+        }
         self.unresolved.remove(&attempt);
     }
 

@@ -137,6 +137,22 @@ impl Coordinator {
         }
     }
 
+    /// The only site of the cluster is prepared: the attempt commits with this region's yes, once that is on disk, and so are its rows in `batch`.
+    /// They cannot be taken back, so the yes is firm.
+    pub(crate) fn on_committing(
+        &mut self,
+        near: &NearCoordinator<'_>,
+        attempt: Attempt,
+        floor: Timestamp,
+        batch: Batch,
+        cx: &mut Context<'_>,
+    ) {
+        let state = self.attempts.get_mut(&attempt).expect("its vote is awaited");
+        state.in_one_phase = Some(floor);
+        let vote = if cx.rules.breaks(Planted::CommittingTakenBack) { Vote::Yes } else { Vote::Firm };
+        self.vote(near, attempt, vote, batch, cx);
+    }
+
     /// Casts this region's vote, or makes it final: to disk along with what is in `batch`, then to the gateway.
     pub(crate) fn vote(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, vote: Vote, mut batch: Batch, cx: &mut Context<'_>) {
         let state = self.attempts.get_mut(&attempt).expect("a vote is cast on a known state");

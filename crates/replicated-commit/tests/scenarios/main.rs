@@ -14,6 +14,7 @@ mod halves;
 mod handoffs;
 mod locks;
 mod old_transactions;
+mod one_phase;
 mod placements;
 mod reads;
 mod resolutions;

@@ -61,6 +61,8 @@ fn every_bug_planted_in_the_protocol_is_caught() {
         Planted::FloorsIgnored,
         Planted::DeletionsForgotten,
         Planted::CollectedUnseen,
+        Planted::CommittingShown,
+        Planted::CommittingTakenBack,
     ];
     let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
     assert_all_caught(bugs, |bug| {

@@ -68,6 +68,14 @@ fn no_seed_shows_an_anomaly_while_replicas_move() {
     run(&ReplicatedCommit::default().with_replicas(Replicas::Moving), 0..SEEDS, &[&RARE_MOVING[..], &["site.lost"]].concat());
 }
 
+/// The same at a cluster of one site.
+const RARE_ALONE: [&str; 4] = ["commit.accept_again", "commit.in_one_phase", "disk.sync_failed", "read.waits_for_prepared"];
+
+#[test]
+fn no_seed_shows_an_anomaly_where_one_site_is_the_cluster() {
+    run(&ReplicatedCommit::default().with_replicas(Replicas::Alone), 0..SEEDS, &RARE_ALONE);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let run = || trace_seed(&ReplicatedCommit::default(), 7);

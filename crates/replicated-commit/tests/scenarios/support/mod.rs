@@ -59,6 +59,11 @@ impl Cluster {
         Cluster::build(3, shards, Placement::everywhere(3), goal, make)
     }
 
+    /// A cluster of one site, which `make` has changed.
+    pub fn of_one_site(goal: &str, make: fn(Site) -> Site) -> Cluster {
+        Cluster::build(1, 1, Placement::everywhere(1), goal, make)
+    }
+
     fn build(regions: usize, shards: u16, placement: Placement, goal: &str, make: fn(Site) -> Site) -> Cluster {
         let mut cluster = rhumb_testkit::Cluster::new(ReplicatedCommit { placement, make }, regions, shards, goal);
         // Everybody hears everybody once.
