@@ -1,4 +1,5 @@
-//! The checkers: from what clients saw, decide whether the database kept its promises. One file per invariant.
+//! The checkers: from what clients saw, decide whether the database kept its promises. One file per invariant. Each
+//! scenario calls those that concern it, where it judges a run.
 //!
 //! | file | invariant | judged from |
 //! |---|---|---|
