@@ -18,7 +18,8 @@
 //!     │              │                  │◀────────────────────────────  Applied ┤
 //! ```
 //!
-//! With one site per region, coordinator and cohort are the same site and its two syncs are one.
+//! With one site per region, coordinator and cohort are the same site and its two syncs are one. Where that is the only region, nothing is written
+//! to apply a commit: see `docs/decisions/0036-one-phase.md`.
 //!
 //! What holds at all times:
 //!

@@ -3,7 +3,7 @@
 //! | space | key | holds |
 //! |---|---|---|
 //! | [`VOTES`] | attempt | [`VoteRecord`]: this region's vote, the outcome once known, and its part in a resolution |
-//! | [`PREPARED`] | attempt | [`PreparedRecord`]: the locks and writes of a prepared attempt |
+//! | [`PREPARED`] | attempt | [`PreparedRecord`]: the locks and writes of a prepared attempt; none at a site alone |
 //! | [`CARRIED`] | attempt | [`PreparedRecord`]: the same of an attempt that other replicas are in doubt about |
 //! | [`LOG`] | sequence number, big-endian | [`LogRecord`]: a commit applied by this site's own vote or decision |
 //! | [`PLACEMENT`] | empty | [`PlacementRecord`]: the placement that this site has adopted |

@@ -32,7 +32,7 @@ pub(crate) struct Carried {
 pub(crate) enum Stage {
     /// What it read is being looked up.
     Validating(Validation),
-    /// On disk: this region may have voted for it.
+    /// On disk, unless it is to commit in one phase: this region may have voted for it.
     Prepared,
     /// Nobody else has a vote: its rows and its commit are on their way to disk.
     Committing,

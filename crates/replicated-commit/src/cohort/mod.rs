@@ -4,6 +4,8 @@
 //!   Prepare ─▶ locks taken, newest versions asked for ─▶ Validating ─▶ all current ─▶ Prepared on disk
 //!                 └─▶ a lock denied ─▶ CannotPrepare        └─▶ stale, too low ─▶ CannotPrepare
 //!   Apply ─▶ versions and log on disk, locks released ─▶ Applied
+//!
+//!   at a site alone: all current ─▶ Committing: versions and log on their way to disk ─▶ Apply: locks released
 //! ```
 //!
 //! Where the cohort is the attempt's only one in the region, it is the coordinator too, and its prepare and the
@@ -44,6 +46,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(crate) struct PreparedHere {
     pub(crate) attempt: Attempt,
     pub(crate) batch: Batch,
+    /// The vote will be the outcome: the rows go along with it.
+    pub(crate) in_one_phase: bool,
 }
 
 /// A commit is applied, once `batch` is on disk.

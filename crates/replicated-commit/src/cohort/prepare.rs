@@ -36,7 +36,7 @@ impl Cohort {
         cx.clock.observe(meta.at);
         let attempt = meta.attempt;
         if let Some(entry) = self.entries.get(&attempt) {
-            return matches!(entry.stage, Stage::Prepared).then(|| self.send_prepared(&meta, Batch::new(), cx)).flatten();
+            return matches!(entry.stage, Stage::Prepared).then(|| self.send_prepared(&meta, &entry.part, Batch::new(), cx)).flatten();
         }
         if self.applied.contains(&attempt) || attempt.made <= near.coordinator.forget_floor(cx) {
             return None; // a Prepare that was long under way; whoever still waits for an answer votes no in time
@@ -136,18 +136,19 @@ impl Cohort {
         }
         self.highest = meta.at.max(self.highest);
         let mut batch = Batch::new();
-        if !cx.is_alone() {
+        if !in_one_phase(cx, &entry.part) {
             let record = PreparedRecord { meta: meta.clone(), part: entry.part.clone() };
             batch.put_record(PREPARED, records::attempt_key(&attempt), record::encode(&record));
         }
         cx.cover(&mut batch, meta.at);
-        self.send_prepared(&meta, batch, cx)
+        let entry = &self.entries[&attempt];
+        self.send_prepared(&meta, &entry.part, batch, cx)
     }
 
     /// Tells the coordinator, once `batch` is on disk; or returns that for the coordinator of this very site, which has nobody else to ask.
-    pub(super) fn send_prepared(&self, meta: &Meta, batch: Batch, cx: &mut Context<'_>) -> Option<PreparedHere> {
+    pub(super) fn send_prepared(&self, meta: &Meta, part: &Part, batch: Batch, cx: &mut Context<'_>) -> Option<PreparedHere> {
         if meta.participants == [cx.me.shard] {
-            return Some(PreparedHere { attempt: meta.attempt, batch });
+            return Some(PreparedHere { attempt: meta.attempt, batch, in_one_phase: in_one_phase(cx, part) });
         }
         let SiteId { region, shard } = cx.me;
         cx.fx.persist(batch).send(meta.coordinator_in(region), Promise::Prepared { attempt: meta.attempt, shard });
@@ -288,6 +289,12 @@ impl Cohort {
         self.keep_floor(meta.at, floor, &mut batch);
         Some(Applied { part, batch })
     }
+}
+
+/// True if an attempt commits by the vote of this site alone. One that says which placement comes next is applied in a step of its own, in which
+/// that is adopted.
+fn in_one_phase(cx: &Shared, part: &Part) -> bool {
+    cx.is_alone() && part.placement().is_none()
 }
 
 /// What rows are held against.

@@ -2,20 +2,20 @@
 //!
 //! | kind | waits for | promises | shows |
 //! |---|---|---|---|
-//! | lock | nothing: denied if a row is held exclusively | a lock, until a writer takes it over | the newest version |
-//! | newest | prepared writes of the rows | nothing: the votes validate it | the newest version |
+//! | lock | nothing: denied if a row is held exclusively; rows found that are on their way to disk | a lock, until a writer takes it over | the newest version |
+//! | newest | prepared writes of the rows, and such rows | nothing: the votes validate it | the newest version |
 //! | at *t* | prepared writes at or below *t*; the clock bound on disk | no write at or below *t* will be prepared here | the version at *t*, what lies above, and floors above |
 //! | stale *t* | *t* being closed here | nothing needed | the version at *t* |
 //!
 //! A read that waits is served again from the start once what it waits for has ended. Readers wait for prepared
-//! transactions only, and those wait for nothing but votes: no cycle can form.
+//! transactions only, and those wait for nothing but votes and the disk: no cycle can form.
 //!
 //! Invariant: before an answer at *t* leaves, the timestamp cache has its rows at *t* at least, and so is the clock bound on disk.
 //!
 //! Source: section 3.2.1 for reads that lock; the other kinds are ours.
 
 use super::Cohort;
-use super::entry::{Entry, Stage};
+use super::entry::Stage;
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local};
 use crate::job::{Job, ReadJob};
@@ -23,7 +23,8 @@ use crate::message::{Denial, How, Note, Query, Read, Rows, cut_to_size};
 use crate::planted::Planted;
 use crate::views::NearCohort;
 use rhumb_commit::locks::Strength;
-use rhumb_core::{Key, KeyRange, Load, Loaded, Row, SiteId, Timestamp, TxnId};
+use rhumb_core::{Key, KeyRange, Load, Loaded, Row, SiteId, Timestamp, TxnId, work};
+use std::collections::BTreeMap;
 
 impl Cohort {
     /// The transactions that hold a row of the query exclusively.
@@ -34,13 +35,18 @@ impl Cohort {
         }
     }
 
-    /// A transaction that has put one of `rows`, and is not known to be on disk: it may have begun to commit while the rows were loaded.
+    /// A transaction that has put one of `rows`, and is not known to be on disk: it may have begun to commit while the rows were loaded. Below the
+    /// timestamp of a read at one, nothing commits any more.
     fn committing_holder(&self, job: &ReadJob, rows: &[Row]) -> Option<TxnId> {
         if self.committing == 0 || !matches!(job.how, How::Lock | How::Newest) {
-            return None; // others have promised that nothing is prepared at or below their timestamp
+            return None;
         }
-        let is_of = |entry: &Entry| matches!(entry.stage, Stage::Committing) && rows.iter().any(|row| row.version == entry.meta.at);
-        self.exclusive_holders(&job.query).into_iter().find(|holder| self.entry_of(*holder).is_some_and(is_of))
+        let holders = self.exclusive_holders(&job.query);
+        work::add(holders.len() + rows.len());
+        let entries = holders.into_iter().filter_map(|holder| self.entry_of(holder));
+        let committing = entries.filter(|entry| matches!(entry.stage, Stage::Committing));
+        let by_timestamp: BTreeMap<Timestamp, TxnId> = committing.map(|entry| (entry.meta.at, entry.meta.attempt.txn)).collect();
+        rows.iter().find_map(|row| by_timestamp.get(&row.version).copied())
     }
 
     fn have_wait(&mut self, holder: TxnId, job: ReadJob, cx: &mut Context<'_>) {

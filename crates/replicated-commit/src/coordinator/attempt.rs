@@ -111,15 +111,15 @@ impl AttemptState {
         }
     }
 
-    /// As `record` of an earlier incarnation has it; region `own` has no other cohorts than its coordinator if `is_alone`. The commit of a region
+    /// As `record` of an earlier incarnation has it; region `own` has no other cohorts than its coordinator if `is_only_cohort`. The commit of a region
     /// that voted yes is on disk with the first cohort's rows, and others may still wait for it; where it did not, rows come by the log.
-    pub(super) fn recovered(record: VoteRecord, own: RegionId, is_alone: bool, since: Time) -> AttemptState {
+    pub(super) fn recovered(record: VoteRecord, own: RegionId, is_only_cohort: bool, since: Time) -> AttemptState {
         let VoteRecord { meta, vote, decision, acceptor } = record;
         let mut state = AttemptState { vote, acceptor, kept: true, ..AttemptState::new(meta, since) };
         state.commit_on_record = decision.is_some_and(Decision::is_commit);
         state.stands_in = state.vote.is_none() && decision.is_none() && state.meta.electorate.contains(own);
         state.phase = match decision {
-            Some(Decision::Committed { floor }) if !is_alone && state.has_yes() => Phase::Applying { floor },
+            Some(Decision::Committed { floor }) if !is_only_cohort && state.has_yes() => Phase::Applying { floor },
             Some(decision) => Phase::Over(decision),
             None if state.has_yes() || state.acceptor.is_bound() => Phase::Open,
             None => Phase::Resting,
@@ -275,13 +275,13 @@ mod tests {
     }
 
     /// What a new incarnation makes of a record.
-    fn recovered(vote: Option<Vote>, decision: Option<Decision>, is_bound: bool, is_alone: bool) -> AttemptState {
+    fn recovered(vote: Option<Vote>, decision: Option<Decision>, is_bound: bool, is_only_cohort: bool) -> AttemptState {
         let meta = Stage::new(2).meta(R1, 100, &[0, 1]);
         let mut acceptor = Acceptor::default();
         if is_bound {
             acceptor.promise(Round { number: 1, leader: R1.region }, Regions::NONE).expect("its first round");
         }
-        AttemptState::recovered(VoteRecord { meta, vote, decision, acceptor }, ME.region, is_alone, Time::ZERO)
+        AttemptState::recovered(VoteRecord { meta, vote, decision, acceptor }, ME.region, is_only_cohort, Time::ZERO)
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
         for vote in [None, Some(Vote::No(Refusal::Locked)), Some(Vote::Yes), Some(Vote::Firm)] {
             let has_yes = vote.as_ref().is_some_and(Vote::is_yes);
             for is_bound in [false, true] {
-                let phase = |decision, is_alone| recovered(vote.clone(), decision, is_bound, is_alone).phase;
+                let phase = |decision, is_only_cohort| recovered(vote.clone(), decision, is_bound, is_only_cohort).phase;
                 let waits = if has_yes { Phase::Applying { floor } } else { Phase::Over(committed) };
                 assert_eq!(phase(Some(committed), false), waits, "{vote:?}");
                 assert_eq!(phase(Some(committed), true), Phase::Over(committed), "{vote:?}: its one cohort has applied it");

@@ -154,10 +154,10 @@ impl Coordinator {
         if let Some(decision) = record.decision {
             cx.fx.agree(ATTEMPT, attempt, &decision.is_commit().then_some(record.meta.at));
         }
-        let is_alone = record.meta.participants == [cx.me.shard];
+        let is_only_cohort = record.meta.participants == [cx.me.shard];
         let forgets = cx.rules.breaks(Planted::PromiseNotDurable);
         let record = if forgets { VoteRecord { acceptor: Acceptor::default(), ..record } } else { record };
-        let state = AttemptState::recovered(record, cx.me.region, is_alone, cx.now);
+        let state = AttemptState::recovered(record, cx.me.region, is_only_cohort, cx.now);
         self.voted += usize::from(state.vote.is_some());
         if !state.is_resolved() {
             self.unresolved.insert(attempt);

@@ -3,6 +3,7 @@
 //! ```text
 //!   Accept ─▶ Prepare to the cohorts ─▶ all prepared ─▶ Yes ─▶ the gateway
 //!                                    └▶ one cannot   ─▶ No  ─▶ the gateway, the cohorts let go
+//!   a site alone: prepared ─▶ Firm, with the rows ─▶ the gateway
 //!   AskVote: a yes becomes firm, what is not cast a No      Withdraw: what is not final becomes a No
 //! ```
 //!

@@ -18,8 +18,8 @@ impl Roles {
 
     /// The only cohort of an attempt is prepared, whose coordinator is at this site as well.
     pub(super) fn on_prepared_here(&mut self, prepared: Option<PreparedHere>, cx: &mut Context<'_>) {
-        let Some(PreparedHere { attempt, mut batch }) = prepared else { return };
-        if cx.is_alone() && self.coordinator.awaits_vote(&attempt) {
+        let Some(PreparedHere { attempt, mut batch, in_one_phase }) = prepared else { return };
+        if in_one_phase && self.coordinator.awaits_vote(&attempt) {
             cx.fx.count("commit.in_one_phase");
             let floor = self.cohort.commit_in_one_phase(attempt, &mut batch);
             self.coordinate(|coordinator, near| coordinator.on_committing(near, attempt, floor, batch, cx));

@@ -1,5 +1,6 @@
 //! Where a site is the whole cluster its vote is the outcome: a commit goes to disk once, with its rows, and nobody hears of it before.
 
+use crate::support::placements::change;
 use crate::support::{Cluster, R0};
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::Span;
@@ -90,6 +91,24 @@ fn withdraw_without_disk(mut cluster: Cluster) -> Option<String> {
 #[test]
 fn what_is_on_its_way_to_disk_is_not_taken_back() {
     assert_eq!(withdraw_without_disk(alone()), None);
+}
+
+/// What adopts it is written when it is applied: a crash comes between.
+#[test]
+fn a_placement_whose_commit_is_on_disk_is_adopted_after_a_crash() {
+    let mut cluster = alone();
+    let first = cluster.placement_at(R0).0;
+    cluster.stall_disk(R0);
+    let (second, _) = cluster.change(R0, &first, change([R0.region], []));
+    cluster.kill_keeping(R0, 1);
+    cluster.start(R0);
+    cluster.free_disk(R0);
+    cluster.advance(IMPATIENT);
+    assert_eq!((cluster.stored_placement(R0), cluster.placement_at(R0)), (second.clone(), (second.clone(), true)));
+    let (third, id) = cluster.change(R0, &second, change([R0.region], []));
+    cluster.advance(IMPATIENT);
+    cluster.committed(id);
+    assert_eq!(cluster.placement_at(R0), (third, true));
 }
 
 #[cfg(feature = "planted")]
