@@ -1,9 +1,10 @@
 //! One shard replica, step by step: what it checks before it prepares, and what it does with the outcome.
 
 use super::*;
+use crate::message::{How, Query};
 use crate::planted::Planted;
 use crate::testing::{OTHER, R1, Stage, ms, part, rows};
-use rhumb_core::Rules;
+use rhumb_core::{KeyRange, Rules};
 
 /// A stage on which an attempt that has read `r` at 50 ms, writes `w`, and commits at 100 ms is being looked at; its coordinator is `r0.1`.
 fn validating() -> (Stage, Meta) {
@@ -106,23 +107,22 @@ fn a_locking_read_is_denied_where_a_writer_is_prepared() {
     let name = crate::message::ReadId { incarnation: ms(0), made: ms(300), of_expected: false };
     let txn = TxnId { began: ms(300), gateway: R1 };
     let mut read = |how, key: &str| {
-        let query = crate::message::Query::Keys(vec![key.into()]);
+        let query = Query::Keys(vec![key.into()]);
         let asked = crate::message::Read { read: name, epoch: meta.epoch, txn, query, how };
         stage.replicate(|cohort, near, cx| cohort.on_read(near, R1, asked, cx)).1
     };
-    assert_eq!(read(crate::message::How::Lock, "w"), [format!("to {R1}: Denied locked")]);
-    assert_eq!(read(crate::message::How::Lock, "r"), ["load rows r"], "readers share");
-    assert!(read(crate::message::How::Newest, "w").is_empty(), "it waits for the outcome");
+    assert_eq!(read(How::Lock, "w"), [format!("to {R1}: Denied locked")]);
+    assert_eq!(read(How::Lock, "r"), ["load rows r"], "readers share");
+    assert!(read(How::Newest, "w").is_empty(), "it waits for the outcome");
 }
 
 /// A read has found no lock, and while its rows are loaded somebody begins to commit at the only site of a cluster: what is said then, and once
 /// that is on disk.
-fn read_while_committing(how: crate::message::How, version: Timestamp, rules: Rules<Planted>) -> [Vec<String>; 2] {
+fn read_while_committing(query: Query, how: How, version: Timestamp, rules: Rules<Planted>) -> [Vec<String>; 2] {
     let mut stage = Stage::new(1);
     stage.shared.rules = rules;
     let txn = TxnId { began: ms(90), gateway: R1 };
     let read = crate::message::ReadId { incarnation: ms(0), made: ms(90), of_expected: false };
-    let query = crate::message::Query::Keys(vec!["w".into()]);
     let asked = crate::message::Read { read, epoch: stage.shared.placement.epoch, txn, query, how };
     stage.replicate(|cohort, near, cx| cohort.on_read(near, R1, asked, cx));
     let read = stage.token;
@@ -139,19 +139,35 @@ fn read_while_committing(how: crate::message::How, version: Timestamp, rules: Ru
     [loaded, stage.replicate(|cohort, near, cx| while cohort.serve_ready(near, cx) {}).1]
 }
 
+/// Queries that find the row `w`.
+fn queries() -> [Query; 3] {
+    let range = |reverse| Query::Range { range: KeyRange::new("a".into(), "z".into()), limit: 10, reverse };
+    [Query::Keys(vec!["w".into()]), range(false), range(true)]
+}
+
 #[test]
 fn rows_that_are_not_known_to_be_on_disk_are_not_shown() {
-    for how in [crate::message::How::Newest, crate::message::How::Lock] {
-        let [loaded, on_disk] = read_while_committing(how, ms(100), Rules::HOLD);
-        assert!(loaded.is_empty() && on_disk == ["load rows w"], "{how:?}: {loaded:?}, {on_disk:?}");
-        let [loaded, on_disk] = read_while_committing(how, ms(60), Rules::HOLD);
-        assert!(loaded.len() == 1 && on_disk.is_empty(), "what it found was on disk before: {loaded:?}, {on_disk:?}");
+    for query in queries() {
+        for how in [How::Newest, How::Lock] {
+            let [loaded, on_disk] = read_while_committing(query.clone(), how, ms(100), Rules::HOLD);
+            assert!(
+                loaded.is_empty() && on_disk.len() == 1 && on_disk[0].starts_with("load"),
+                "{query:?}, {how:?}: {loaded:?}, {on_disk:?}"
+            );
+            let [loaded, on_disk] = read_while_committing(query.clone(), how, ms(60), Rules::HOLD);
+            assert!(
+                loaded.len() == 1 && on_disk.is_empty(),
+                "what it found was on disk before: {query:?}, {how:?}: {loaded:?}, {on_disk:?}"
+            );
+        }
     }
 }
 
 #[cfg(feature = "planted")]
 #[test]
 fn rows_that_are_shown_before_they_are_known_to_be_on_disk_are_caught() {
-    let [loaded, _] = read_while_committing(crate::message::How::Newest, ms(100), Rules::breaking(Planted::CommittingShown));
-    assert_eq!(loaded.len(), 1, "{loaded:?}");
+    for query in queries() {
+        let [loaded, _] = read_while_committing(query, How::Newest, ms(100), Rules::breaking(Planted::CommittingShown));
+        assert_eq!(loaded.len(), 1, "{loaded:?}");
+    }
 }
