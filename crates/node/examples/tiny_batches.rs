@@ -15,7 +15,7 @@ use rhumb_node::metrics::Metrics;
 use rhumb_node::secret::Secret;
 use rhumb_node::service::Service;
 use rhumb_node::site::Site;
-use rhumb_store::{FjallEngine, FjallOptions, Store};
+use rhumb_store::{DiskEngine, DiskOptions, Store};
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Counts the requests answered within `time`.
 async fn run(folder: &Path, balance: Balance, clients: u64, operations: u64, time: Duration) -> Result<u64, Box<dyn Error>> {
     let setup = Arc::new(Setup::new(Config::parse("site", SITE)?, "site", Path::new(""))?);
-    let store = Store::open(FjallEngine::open(folder, FjallOptions::DEFAULT)?)?;
+    let store = Store::open(DiskEngine::open(folder, DiskOptions::DEFAULT)?)?;
     let mut site = Site::new(setup, Secret::random()?, Incarnations::begin(folder)?, Clock::start(), Arc::new(Metrics::new()))?;
     let handle = site.host(Service::Quotas, store, balance)?;
     let end = Instant::now() + time;

@@ -57,7 +57,7 @@ mod tests {
         if rustix::fs::statfs(folder.path()).expect("a file system").f_type as i64 == TMPFS {
             return;
         }
-        let path = folder.path().join("0.jnl");
+        let path = folder.path().join("1.jnl");
         fs::write(&path, vec![7; 100_000]).expect("written");
         let file = File::open(&path).expect("there");
         assert!(is_remembered(&file), "it was written just now");

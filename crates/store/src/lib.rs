@@ -2,13 +2,14 @@
 //!
 //! [`Store`] carries out what an actor writes down ([`Batch`](rhumb_core::Batch), [`Load`](rhumb_core::Load),
 //! [`Collect`](rhumb_core::actor::Collect)) on any [`Engine`]; it knows nothing of protocols. Two engines ship:
-//! [`MemoryEngine`] for the simulator, whose crash loses what a real one would, and [`FjallEngine`], the embedded default.
+//! [`MemoryEngine`] for the simulator, whose crash loses what a real one would, and [`DiskEngine`], the embedded default.
 //! The bytes on disk are described in `FORMAT.md` and made in one place, the module `layout`.
 
 mod device;
+#[doc(hidden)] // for fuzzing
+pub mod disk;
 mod engine;
 mod error;
-mod fjall;
 mod folder;
 mod garbage;
 mod group;
@@ -17,8 +18,6 @@ pub mod incarnations;
 pub mod journal;
 mod layout;
 mod log;
-#[doc(hidden)] // for fuzzing
-pub mod manifest;
 mod memory;
 mod newest;
 mod private;
@@ -29,9 +28,9 @@ mod stamps;
 mod store;
 mod swept;
 
+pub use disk::{DiskEngine, DiskOptions};
 pub use engine::{Engine, Entries, View, Write};
 pub use error::StoreError;
-pub use fjall::{FjallEngine, FjallOptions};
 pub use garbage::Collected;
 pub use group::{Group, KEY_BYTES_MAX};
 pub use memory::MemoryEngine;

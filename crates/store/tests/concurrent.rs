@@ -3,7 +3,7 @@
 
 use rhumb_core::actor::{Collect, Space};
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, Timestamp, Value};
-use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Store};
+use rhumb_store::{DiskEngine, DiskOptions, Engine, MemoryEngine, Store};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -73,8 +73,8 @@ fn loads_of_the_memory_engine_see_whole_batches_in_order() {
 }
 
 #[test]
-fn loads_of_the_fjall_engine_see_whole_batches_in_order() {
+fn loads_of_the_disk_engine_see_whole_batches_in_order() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let options = FjallOptions { write_buffer_bytes: 64 << 10, ..FjallOptions::DEFAULT };
-    check(&Store::open(FjallEngine::open(folder.path(), options).expect("a new folder")).expect("the format is known"));
+    let options = DiskOptions { write_buffer_bytes: 64 << 10, ..DiskOptions::DEFAULT };
+    check(&Store::open(DiskEngine::open(folder.path(), options).expect("a new folder")).expect("the format is known"));
 }

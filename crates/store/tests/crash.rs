@@ -2,7 +2,7 @@
 
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, Load, Loaded, Timestamp, Value};
-use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Store};
+use rhumb_store::{DiskEngine, DiskOptions, Engine, MemoryEngine, Store};
 use rhumb_testkit::folders::copy;
 use std::fs;
 use std::path::Path;
@@ -84,8 +84,8 @@ fn a_crash_in_memory_keeps_what_was_folded_out_of_the_log() {
     assert_eq!(batches(&Store::open(engine).expect("a crash leaves a store")), 5);
 }
 
-fn open(path: &Path) -> Store<FjallEngine> {
-    Store::open(FjallEngine::open(path, FjallOptions::DEFAULT).expect("opens")).expect("of a known format")
+fn open(path: &Path) -> Store<DiskEngine> {
+    Store::open(DiskEngine::open(path, DiskOptions::DEFAULT).expect("opens")).expect("of a known format")
 }
 
 /// The copy of a folder in use is what the death of the process leaves: what was not synced is still in its memory.
@@ -124,7 +124,7 @@ fn the_journal_torn_anywhere_in_what_was_not_synced_opens_to_whole_batches() {
     }
     // One sync brings all three to the disk at once: until it returns, any part of them may be there.
     store.sync().expect("syncs");
-    let journal = Path::new("engine/0.jnl");
+    let journal = Path::new("engine/journal/1.jnl");
     let (before, after) = (fs::read(synced.join(journal)).expect("readable"), fs::read(live.join(journal)).expect("readable"));
     let start = before.iter().zip(&after).position(|(before, after)| before != after).unwrap_or(before.len());
     let end = after.len() - after.iter().rev().position(|&byte| byte != 0).expect("not empty");

@@ -3,7 +3,7 @@
 
 use rhumb_core::actor::Space;
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, Timestamp, Value};
-use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Store, StoreError, Write};
+use rhumb_store::{DiskEngine, DiskOptions, Engine, MemoryEngine, Store, StoreError, Write};
 use rhumb_testkit::folders::copy;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ const ROWS: u16 = 400;
 
 /// Write buffers so small that most rows are in table files, and no merging: the engine's own thread never reads a
 /// table file, so damage is met by whoever opens or reads, and the file is still there.
-const SMALL: FjallOptions = FjallOptions { write_buffer_bytes: 8 << 10, unmerged_files: u8::MAX, ..FjallOptions::DEFAULT };
+const SMALL: DiskOptions = DiskOptions { write_buffer_bytes: 8 << 10, unmerged_files: u8::MAX, ..DiskOptions::DEFAULT };
 /// So many rows overflow a small write buffer: at least one more table file is written.
 const ROWS_PER_TABLE: u16 = 100;
 /// Write buffers so large that all rows are in the journal alone.
-const LARGE: FjallOptions = FjallOptions::DEFAULT;
+const LARGE: DiskOptions = DiskOptions::DEFAULT;
 
-fn open(path: &Path, options: FjallOptions) -> Result<Store<FjallEngine>, StoreError> {
-    Store::open(FjallEngine::open(path, options)?)
+fn open(path: &Path, options: DiskOptions) -> Result<Store<DiskEngine>, StoreError> {
+    Store::open(DiskEngine::open(path, options)?)
 }
 
-fn fill(path: &Path, options: FjallOptions, rows: u16) -> Answers {
+fn fill(path: &Path, options: DiskOptions, rows: u16) -> Answers {
     let store = open(path, options).expect("a new folder");
     for n in 0..rows {
         let mut batch = Batch::new();
@@ -44,7 +44,7 @@ fn fill(path: &Path, options: FjallOptions, rows: u16) -> Answers {
 /// All rows, and the record that every batch wrote anew.
 type Answers = [Loaded; 2];
 
-fn read_all(store: &Store<FjallEngine>) -> Result<Answers, StoreError> {
+fn read_all(store: &Store<DiskEngine>) -> Result<Answers, StoreError> {
     let range = KeyRange::new(Key::default(), Key::new(vec![0xff; 4]));
     let rows = store.load(&Load::Scan { range, at: Timestamp::MAX, limit: usize::MAX, bytes: usize::MAX, reverse: false })?;
     Ok([rows, store.load(&Load::Records { space: Space(1), from: vec![].into(), limit: 2, bytes: usize::MAX })?])
@@ -78,7 +78,7 @@ enum Outcome {
 }
 
 /// Opens and reads a copy of `whole` in which `file` has other bytes, or none if it is removed.
-fn harm(whole: &Path, file: &Path, bytes: Option<&[u8]>, options: FjallOptions, expected: &Answers) -> Outcome {
+fn harm(whole: &Path, file: &Path, bytes: Option<&[u8]>, options: DiskOptions, expected: &Answers) -> Outcome {
     let folder = tempfile::tempdir().expect("a folder can be made");
     copy(whole, folder.path());
     let target = folder.path().join(file.strip_prefix(whole).expect("below"));
@@ -98,6 +98,11 @@ fn harm(whole: &Path, file: &Path, bytes: Option<&[u8]>, options: FjallOptions, 
     }
 }
 
+/// The length of a segment of the journal but for the zeroes behind it.
+fn used(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
+}
+
 fn flipped(bytes: &[u8], offset: usize) -> Vec<u8> {
     let mut flipped = bytes.to_vec();
     flipped[offset] ^= 0x55;
@@ -108,9 +113,9 @@ fn flipped(bytes: &[u8], offset: usize) -> Vec<u8> {
 fn a_byte_flipped_anywhere_in_the_journal_is_refused_or_harmless() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let expected = fill(folder.path(), LARGE, 15);
-    let journal = folder.path().join("engine/0.jnl");
+    let journal = folder.path().join("engine/journal/1.jnl");
     let bytes = fs::read(&journal).expect("readable");
-    let offsets: Vec<usize> = (0..bytes.len()).step_by(5).collect();
+    let offsets: Vec<usize> = (0..used(&bytes)).step_by(5).collect();
     let mut refused = 0;
     for &offset in &offsets {
         match harm(folder.path(), &journal, Some(&flipped(&bytes, offset)), LARGE, &expected) {
@@ -129,20 +134,20 @@ fn damage_to_what_was_synced_before_the_last_sync_is_refused_after_a_crash() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (live, image) = (folder.path().join("live"), folder.path().join("image"));
     let store = open(&live, LARGE).expect("a new folder");
-    let journal = live.join("engine/0.jnl");
+    let journal = live.join("engine/journal/1.jnl");
     let put = |n: u8| {
         let mut batch = Batch::new();
         batch.put_version(Key::new(vec![n]), Timestamp::from_bits(1), Some(Value::new(vec![n; 100])));
         store.apply(&batch).expect("writable");
         store.sync().expect("syncs");
-        fs::metadata(&journal).expect("there").len() as usize
+        used(&fs::read(&journal).expect("there"))
     };
     let ends = [put(1), put(2), put(3)];
     let expected = read_all(&store).expect("readable");
     copy(&live, &image);
-    let bytes = fs::read(image.join("engine/0.jnl")).expect("readable");
+    let bytes = fs::read(image.join("engine/journal/1.jnl")).expect("readable");
     for offset in (ends[0] - 60..ends[1]).step_by(7) {
-        let outcome = harm(&image, &image.join("engine/0.jnl"), Some(&flipped(&bytes, offset)), LARGE, &expected);
+        let outcome = harm(&image, &image.join("engine/journal/1.jnl"), Some(&flipped(&bytes, offset)), LARGE, &expected);
         assert_eq!(outcome, Outcome::Refused, "byte {offset}, batches end at {ends:?}");
     }
 }
@@ -151,8 +156,12 @@ fn damage_to_what_was_synced_before_the_last_sync_is_refused_after_a_crash() {
 fn a_lost_journal_is_refused() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let expected = fill(folder.path(), SMALL, ROWS);
-    let journal = folder.path().join("engine/0.jnl");
-    assert_eq!(harm(folder.path(), &journal, None, SMALL, &expected), Outcome::Refused);
+    let mut segments = files(&folder.path().join("engine/journal"));
+    segments.retain(|file| file.extension().is_some_and(|extension| extension == "jnl"));
+    assert!(!segments.is_empty());
+    for segment in &segments {
+        assert_eq!(harm(folder.path(), segment, None, SMALL, &expected), Outcome::Refused, "{}", segment.display());
+    }
 }
 
 #[test]
@@ -162,7 +171,7 @@ fn damage_to_any_other_file_is_never_answered_wrongly() {
     let current = |file: &Path| {
         let tree = file.parent().expect("below");
         let number = fs::read(tree.join("current")).map(|bytes| bytes[0]).unwrap_or_default();
-        !file.ends_with("lock") && (!tree.join("current").exists() || file.ends_with("current") || file.ends_with(format!("v{number}")))
+        !file.ends_with("spare") && (!tree.join("current").exists() || file.ends_with("current") || file.ends_with(format!("v{number}")))
     };
     let files = files(&folder.path().join("engine"));
     assert!(tables(folder.path()) >= usize::from(ROWS / ROWS_PER_TABLE), "{files:?}");

@@ -1,14 +1,14 @@
 //! Each refusal of a data folder: its message, and that it changes nothing.
 
 use rhumb_core::{Batch, Key, Load, Loaded, Timestamp, Value};
-use rhumb_store::{FjallEngine, FjallOptions, MemoryEngine, Store, StoreError};
+use rhumb_store::{DiskEngine, DiskOptions, MemoryEngine, Store, StoreError};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-fn open(path: &Path) -> Result<Store<FjallEngine>, StoreError> {
-    Store::open(FjallEngine::open(path, FjallOptions::DEFAULT)?)
+fn open(path: &Path) -> Result<Store<DiskEngine>, StoreError> {
+    Store::open(DiskEngine::open(path, DiskOptions::DEFAULT)?)
 }
 
 /// Every file below `path` with its bytes.
@@ -33,14 +33,14 @@ fn refused(path: &Path) -> StoreError {
     error
 }
 
-fn put(store: &Store<FjallEngine>) {
+fn put(store: &Store<DiskEngine>) {
     let mut batch = Batch::new();
     batch.put_version(Key::from("k"), Timestamp::from_bits(1), Some(Value::from("v")));
     store.apply(&batch).expect("writable");
     store.sync().expect("syncs");
 }
 
-fn holds_what_was_put(store: &Store<FjallEngine>) -> bool {
+fn holds_what_was_put(store: &Store<DiskEngine>) -> bool {
     let loaded = store.load(&Load::Get { keys: vec![Key::from("k")], at: Timestamp::MAX, bytes: usize::MAX }).expect("readable");
     matches!(loaded, Loaded::Rows { rows, .. } if rows[0].value == Some(Value::from("v")))
 }
@@ -53,7 +53,7 @@ fn temporary() -> tempfile::TempDir {
 fn a_new_folder_says_its_format_in_a_plain_file() {
     let folder = temporary();
     drop(open(&folder.path().join("a/b")).expect("a new folder"));
-    assert_eq!(fs::read_to_string(folder.path().join("a/b/FORMAT")).expect("readable"), "rhumb 10\n");
+    assert_eq!(fs::read_to_string(folder.path().join("a/b/FORMAT")).expect("readable"), "rhumb 11\n");
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn a_folder_is_its_owners_alone_whatever_the_umask_and_an_open_one_is_closed() {
 fn an_unknown_format_is_refused() {
     let folder = temporary();
     put(&open(folder.path()).expect("a new folder"));
-    fs::write(folder.path().join("FORMAT"), "rhumb 11\n").expect("writable");
+    fs::write(folder.path().join("FORMAT"), "rhumb 12\n").expect("writable");
     let message = format!(
-        "{} holds data of format `rhumb 11`, but this version of rhumb knows only `rhumb 10`: run the version that wrote it",
+        "{} holds data of format `rhumb 12`, but this version of rhumb knows only `rhumb 11`: run the version that wrote it",
         folder.path().display()
     );
     assert_eq!(refused(folder.path()).to_string(), message);
-    fs::write(folder.path().join("FORMAT"), "rhumb 10\n").expect("writable");
+    fs::write(folder.path().join("FORMAT"), "rhumb 11\n").expect("writable");
     assert!(holds_what_was_put(&open(folder.path()).expect("the format is known again")));
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rhumb_core::Batch;
 use rhumb_core::actor::Space;
-use rhumb_store::{Engine, FjallEngine, FjallOptions, MemoryEngine, Newest, Store};
+use rhumb_store::{DiskEngine, DiskOptions, Engine, MemoryEngine, Newest, Store};
 
 /// Writes of one batch to one place: the last counts.
 fn the_last_write_of_a_batch_counts<E: Engine>(store: &Store<E>) {
@@ -31,7 +31,7 @@ fn the_last_write_of_a_batch_counts<E: Engine>(store: &Store<E>) {
 fn the_last_write_of_a_batch_counts_in_both_engines() {
     the_last_write_of_a_batch_counts(&Store::open(MemoryEngine::new()).expect("empty"));
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let open = || Store::open(FjallEngine::open(folder.path(), FjallOptions::DEFAULT).expect("free")).expect("known");
+    let open = || Store::open(DiskEngine::open(folder.path(), DiskOptions::DEFAULT).expect("free")).expect("known");
     the_last_write_of_a_batch_counts(&open());
     the_last_write_of_a_batch_counts(&open());
 }
@@ -117,10 +117,10 @@ proptest! {
 
     /// Write buffers so small that table files are written and merged all the time.
     #[test]
-    fn the_fjall_engine_answers_as_the_model_and_keeps_all_over_a_restart(steps in steps()) {
+    fn the_disk_engine_answers_as_the_model_and_keeps_all_over_a_restart(steps in steps()) {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let options = FjallOptions { write_buffer_bytes: 1 << 10, ..FjallOptions::DEFAULT };
-        let open = || Store::open(FjallEngine::open(folder.path(), options).expect("the folder is free")).expect("the format is known");
+        let options = DiskOptions { write_buffer_bytes: 1 << 10, ..DiskOptions::DEFAULT };
+        let open = || Store::open(DiskEngine::open(folder.path(), options).expect("the folder is free")).expect("the format is known");
         let mut store = open();
         let mut model = Model::default();
         for step in steps {

@@ -18,7 +18,7 @@ use rhumb_node::incarnation::Progress;
 use rhumb_node::secret::Secret;
 use rhumb_node::service::Service;
 use rhumb_node::transport::frame::{Greeting, Greetings, Hello, Kind, NONCE_BYTES, Ping, Side, encode as framed};
-use rhumb_store::{FjallEngine, FjallOptions, Store};
+use rhumb_store::{DiskEngine, DiskOptions, Store};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::type_name;
@@ -207,7 +207,7 @@ fn saved(spec: &Spec) -> Vec<u8> {
 /// A journal of the engine, without the zeroes that it ends with; and the manifest of its rows behind what points to it.
 fn engine_files() -> (Vec<u8>, Vec<u8>) {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let store = Store::open(FjallEngine::open(folder.path(), FjallOptions::DEFAULT).expect("a new folder")).expect("a new store");
+    let store = Store::open(DiskEngine::open(folder.path(), DiskOptions::DEFAULT).expect("a new folder")).expect("a new store");
     for key in ["a", "b", "c"] {
         let mut batch = Batch::new();
         batch.put_version(Key::from(key), timestamp(), Some(Value::from("value")));
@@ -216,10 +216,10 @@ fn engine_files() -> (Vec<u8>, Vec<u8>) {
     }
     drop(store);
     let engine = folder.path().join("engine");
-    let mut journal = fs::read(engine.join("0.jnl")).expect("a journal");
+    let mut journal = fs::read(engine.join("journal/1.jnl")).expect("a journal");
     journal.truncate(journal.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
-    let current = fs::read(engine.join("keyspaces/1/current")).expect("it points to a manifest");
+    let current = fs::read(engine.join("tree/current")).expect("it points to a manifest");
     let number = u64::from_le_bytes(*current.first_chunk().expect("it begins with the number of a manifest"));
-    let manifest = fs::read(engine.join(format!("keyspaces/1/v{number}"))).expect("a manifest");
+    let manifest = fs::read(engine.join(format!("tree/v{number}"))).expect("a manifest");
     (journal, [current, manifest].concat())
 }

@@ -42,7 +42,7 @@ use error::ADVICE;
 use history::History;
 use rhumb_core::{RegionId, SiteId};
 use rhumb_store::incarnations::{Heard, Missed, StampError};
-use rhumb_store::{FjallEngine, Stamp, Syncs, replace_file};
+use rhumb_store::{DiskEngine, Stamp, Syncs, replace_file};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,15 +94,15 @@ impl<'a> Past<'a> {
         let history = history::read(folder).map_err(failed(history::FILE))?;
         let running = Running::read(folder).map_err(failed(running::FILE))?;
         let heard = read_lines(folder, PEERS, read_peer).map_err(failed(PEERS))?.into_iter().collect();
-        if let Some((_, path)) = stores.iter().find(|(store, path)| history.last_of(*store).is_some() && !FjallEngine::is_made(path)) {
+        if let Some((_, path)) = stores.iter().find(|(store, path)| history.last_of(*store).is_some() && !DiskEngine::is_made(path)) {
             return Err(IncarnationError::Missing { folder: path.clone() });
         }
         if let Some(running) = &running {
             if running.is_copied(folder).map_err(failed(running::FILE))? {
                 return Err(IncarnationError::Copied { path: folder.to_owned() });
             }
-            for (store, path) in stores.iter().filter(|(_, path)| FjallEngine::is_made(path)) {
-                let files = FjallEngine::files_of(path);
+            for (store, path) in stores.iter().filter(|(_, path)| DiskEngine::is_made(path)) {
+                let files = DiskEngine::files_of(path);
                 if running.is_copied_store(*store, &files).map_err(io_error(files))? {
                     return Err(IncarnationError::Copied { path: path.clone() });
                 }
@@ -112,7 +112,7 @@ impl<'a> Past<'a> {
     }
 
     /// Begins an incarnation of the site, which writes `stores`. Refuses one that is not as the site left it.
-    pub fn begin(mut self, stores: &[(Service, &FjallEngine)]) -> Result<Incarnations, IncarnationError> {
+    pub fn begin(mut self, stores: &[(Service, &DiskEngine)]) -> Result<Incarnations, IncarnationError> {
         let folder = self.folder;
         let failed = |name: &str| io_error(folder.join(name));
         // What a start that was interrupted has begun and nobody was told of is gone on with.

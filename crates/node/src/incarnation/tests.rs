@@ -3,7 +3,7 @@
 use super::*;
 use rhumb_core::Batch;
 use rhumb_core::actor::Space;
-use rhumb_store::{FjallOptions, Store};
+use rhumb_store::{DiskOptions, Store};
 use rhumb_testkit::folders::{copy, roll_back};
 
 const PEER: SiteId = SiteId::new(1, 0);
@@ -13,7 +13,7 @@ const SERVICES: [Service; 2] = [Service::Commit, Service::Quotas];
 /// A site of two stores that runs.
 struct Running {
     incarnations: Incarnations,
-    stores: Vec<Store<FjallEngine>>,
+    stores: Vec<Store<DiskEngine>>,
 }
 
 fn folders(folder: &Path) -> Vec<(Service, PathBuf)> {
@@ -22,7 +22,7 @@ fn folders(folder: &Path) -> Vec<(Service, PathBuf)> {
 
 fn start(folder: &Path) -> Result<Running, String> {
     let folders = folders(folder);
-    let open = |path: &Path| Store::open(FjallEngine::open(path, FjallOptions::DEFAULT)?);
+    let open = |path: &Path| Store::open(DiskEngine::open(path, DiskOptions::DEFAULT)?);
     let first = open(&folders[0].1).map_err(|error| error.to_string())?;
     let past = Past::read(folder, &folders).map_err(|error| error.to_string())?;
     let stores = vec![first, open(&folders[1].1).map_err(|error| error.to_string())?];
@@ -141,7 +141,7 @@ fn a_store_that_is_removed_emptied_or_older_than_the_others_is_refused_whether_t
         assert!(refused(&data).starts_with(&missing), "emptied");
         fs::remove_dir(&quotas).expect("removed");
         // A store that is somebody's, but new.
-        drop(FjallEngine::open(&quotas, FjallOptions::DEFAULT).expect("made"));
+        drop(DiskEngine::open(&quotas, DiskOptions::DEFAULT).expect("made"));
         assert!(refused(&data).contains(if stops { "is missing or empty" } else { "is a copy" }), "made anew");
         fs::remove_dir_all(&quotas).expect("removed");
         pause();
@@ -254,7 +254,7 @@ fn a_start_that_was_interrupted_anywhere_is_gone_on_with() {
     // What stands in the folder after each step of a start.
     let stamped = |count: usize| {
         let folders = folders(&data);
-        let open = |path: &Path| FjallEngine::open(path, FjallOptions::DEFAULT).expect("its own");
+        let open = |path: &Path| DiskEngine::open(path, DiskOptions::DEFAULT).expect("its own");
         let engines: Vec<_> = folders.iter().map(|(service, path)| (*service, open(path))).collect();
         let stores = engines.iter().map(|(service, engine)| (*service, engine.files()));
         super::Running::write(&data, 77, stores).expect("written");

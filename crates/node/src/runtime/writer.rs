@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 /// So much is in a group at the most, which bounds how long the first waits for the last to be applied.
 pub const GROUP_MAX: usize = 4_096;
-/// Batches that write about so many keys of the engine are applied as one, which bounds how long readers wait for that.
+/// Batches that write about so many keys of the engine are applied as one, which bounds what the engine takes at once.
 const WRITE_KEYS_MAX: usize = 64;
 
 /// What is queued, in the order of the actor's effects.

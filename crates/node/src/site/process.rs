@@ -32,7 +32,7 @@ use crate::status::Status;
 use rhumb_catenae::Site as Catenae;
 use rhumb_quad::Site as Quad;
 use rhumb_quota::gateway::Quotas;
-use rhumb_store::FjallEngine;
+use rhumb_store::DiskEngine;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -157,7 +157,7 @@ where
     let stores = stores::open(&setup, actors.catenae.is_some(), actors.quad.is_some()).await?;
     let mut metrics = Metrics::new();
     let folders = store_folders(&setup, actors.catenae.is_some(), actors.quad.is_some());
-    let files = folders.into_iter().map(|(service, folder)| (service, FjallEngine::files_of(&folder)));
+    let files = folders.into_iter().map(|(service, folder)| (service, DiskEngine::files_of(&folder)));
     metrics.measure(Resources::new(files.collect()));
     let setup = Arc::new(setup);
     let threads = |reason| RunError::System { what: "threads", reason };

@@ -5,7 +5,7 @@ use super::owner::Owner;
 use crate::config::Setup;
 use crate::incarnation::{Incarnations, Past};
 use crate::service::Service;
-use rhumb_store::{FjallEngine, FjallOptions, Store};
+use rhumb_store::{DiskEngine, DiskOptions, Store};
 use std::path::{Path, PathBuf};
 
 /// Where in the data folder the quotas are kept.
@@ -15,17 +15,16 @@ pub const CATENAE_FOLDER: &str = "catenae";
 /// Where in the data folder the databases of protocol `quad` are kept.
 pub const QUAD_FOLDER: &str = "quad";
 
-/// Quotas are read from disk at the start only, and are few: nearly nothing is cached, and journals are as short as can be.
-const QUOTAS_STORE: FjallOptions =
-    FjallOptions { cache_bytes: 1 << 20, write_buffer_bytes: 8 << 20, journal_bytes: 64 << 20, open_files: 16, unmerged_files: 4 };
+/// Quotas are read from disk at the start only, and are few: nearly nothing is cached, and write buffers and journals are short.
+const QUOTAS_STORE: DiskOptions = DiskOptions { cache_bytes: 1 << 20, write_buffer_bytes: 8 << 20, open_files: 16, unmerged_files: 4 };
 
 /// What a site has on disk.
 pub(super) struct Stores {
     pub(super) incarnations: Incarnations,
-    pub(super) commits: Store<FjallEngine>,
-    pub(super) quotas: Store<FjallEngine>,
-    pub(super) catenae: Option<Store<FjallEngine>>,
-    pub(super) quad: Option<Store<FjallEngine>>,
+    pub(super) commits: Store<DiskEngine>,
+    pub(super) quotas: Store<DiskEngine>,
+    pub(super) catenae: Option<Store<DiskEngine>>,
+    pub(super) quad: Option<Store<DiskEngine>>,
 }
 
 /// The folder of each store of the site.
@@ -40,9 +39,9 @@ pub(super) fn store_folders(setup: &Setup, with_catenae: bool, with_quad: bool) 
 /// Opens the stores, and begins an incarnation; reads journals, so off the runtime's threads.
 pub(super) async fn open(setup: &Setup, with_catenae: bool, with_quad: bool) -> Result<Stores, RunError> {
     let (folder, owner) = (setup.data_dir.clone(), Owner::new(setup));
-    let options = FjallOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..FjallOptions::DEFAULT };
+    let options = DiskOptions { cache_bytes: u64::from(setup.storage.cache_mib) << 20, ..DiskOptions::DEFAULT };
     let folders = store_folders(setup, with_catenae, with_quad);
-    let store = |folder: &Path, options| Store::open(FjallEngine::open(folder, options)?);
+    let store = |folder: &Path, options| Store::open(DiskEngine::open(folder, options)?);
     let opened = tokio::task::spawn_blocking(move || -> Result<Stores, RunError> {
         // In this order: a folder is taken for a new one only while it is empty, and nobody else opens it from now on.
         let commits = store(&folder, options)?;

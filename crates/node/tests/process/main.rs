@@ -15,7 +15,7 @@ use rhumb_node::site::process::{Actors, Served, live};
 use rhumb_quota::name::Name;
 use rhumb_quota::operation::Operation;
 use rhumb_quota::refusal::Refusal;
-use rhumb_store::{FjallEngine, FjallOptions, Store};
+use rhumb_store::{DiskEngine, DiskOptions, Store};
 use rhumb_testkit::folders::{copy, roll_back};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -208,7 +208,7 @@ fn once() -> impl AsyncFnMut() {
 async fn quotas_have_a_store_of_their_own_in_the_data_folder_also_in_one_made_before_there_were_any() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = configs(&["a"], folder.path()).await.remove(0);
-    drop(Store::open(FjallEngine::open(&config.data_dir, FjallOptions::DEFAULT).expect("made")).expect("made"));
+    drop(Store::open(DiskEngine::open(&config.data_dir, DiskOptions::DEFAULT).expect("made")).expect("made"));
     let process = Process::start(&config).await;
     let name = Name::new("vm").expect("a name");
     let operation = Operation::acquire(name.clone(), 1, None).expect("an amount");

@@ -1,0 +1,435 @@
+//! The embedded default: a log-structured merge tree of the library `lsm-tree` in a data folder, and a journal of our own before it.
+//!
+//! ```text
+//!   write  ──▶ journal (in memory) ──▶ write buffer ──▶ shows in views
+//!   sync   ──▶ journal (on disk)
+//!   full   ──▶ the segment of the journal is sealed with the write buffer, both anew; the old buffer goes to a table file,
+//!              then the old segment is used again
+//! ```
+//!
+//! One tree holds all. A write buffer and a segment belong together: what the segment has, the buffer has. Table files hold
+//! what was written up to a batch, and say which one ([`FLUSHED`]): the journal must begin there or before.
+//!
+//! Views take no lock that a writer holds for long: they show what is below a sequence number that rises when a batch is in.
+//!
+//! **Damage.** Blocks of table files carry checksums that are verified whenever one is read from disk; lists of table files are checked by
+//! [`manifest`], the journal by [`journal`]. The value of a mark is the [stamp](crate::stamp) of the store.
+
+mod keeper;
+pub mod manifest;
+mod options;
+mod views;
+
+use crate::engine::{Engine, Entries, View, Write};
+use crate::error::{StoreError, io_error};
+use crate::folder::Folder;
+use crate::journal::{self, Journal, Recovered};
+use crate::private;
+use crate::small_file::sync_folder;
+use crate::stamp::{Stamp, Syncs};
+use bytes::Bytes;
+use keeper::Keepers;
+use lsm_tree::config::{CompressionPolicy, FilterPolicy};
+use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo, SequenceNumberCounter};
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use views::Views;
+
+pub use keeper::{SEALED_MAX, UNMERGED_MAX};
+pub use options::DiskOptions;
+
+const TREE: &str = "tree";
+const JOURNAL: &str = "journal";
+/// The number of the last batch that a write buffer had when it was sealed.
+pub const FLUSHED: &[u8] = b"\x00flushed";
+
+/// An engine in a data folder.
+pub struct DiskEngine {
+    shared: Arc<Shared>,
+    keepers: Keepers,
+    /// How often it has synced, for others.
+    syncs: Syncs,
+    /// A test has the next sync fail.
+    #[cfg(test)]
+    sync_fails: std::sync::atomic::AtomicBool,
+    /// Last, so that the folder stays locked until all is closed.
+    _folder: Folder,
+}
+
+/// What the threads of a store share.
+struct Shared {
+    path: PathBuf,
+    options: DiskOptions,
+    tree: AnyTree,
+    /// The next sequence number.
+    sequence: SequenceNumberCounter,
+    views: Views,
+    writing: Mutex<Writing>,
+    /// Something was sealed, flushed or merged, or it ends.
+    changed: Condvar,
+}
+
+/// Held by whoever writes or syncs.
+struct Writing {
+    journal: Journal,
+    /// True if nothing was written since the last sync: the next write carries a mark.
+    synced: bool,
+    /// What the last mark said; none as long as no site has begun to write the store.
+    stamp: Option<Stamp>,
+    /// The first failure: nobody knows what of the last group is on disk, so nothing may follow it, not even a mark.
+    failed: Option<String>,
+    /// Segments whose write buffers are on their way to table files.
+    sealed: VecDeque<u64>,
+    /// Table files may want to be merged.
+    merge_due: bool,
+    closing: bool,
+}
+
+impl DiskEngine {
+    /// Opens the engine in the data folder `path`, making it if it is empty or not there.
+    pub fn open(path: &Path, options: DiskOptions) -> Result<DiskEngine, StoreError> {
+        let folder = Folder::open(path, |engine| make(engine, options))?;
+        let engine = folder.engine();
+        let shared = Arc::new(Shared::open(engine.clone(), options)?);
+        let keepers = Keepers::start(&shared).map_err(|source| io_error(&engine, source))?;
+        let engine = DiskEngine {
+            shared,
+            keepers,
+            syncs: Syncs::default(),
+            #[cfg(test)]
+            sync_fails: false.into(),
+            _folder: folder,
+        };
+        engine.mark(&mut engine.shared.lock())?;
+        Ok(engine)
+    }
+
+    /// Whether a data folder was made in `path`, so that to open it would not make one.
+    pub fn is_made(path: &Path) -> bool {
+        Folder::is_made(path)
+    }
+
+    /// The folder in the data folder `path` that holds all that the engine has on disk.
+    pub fn files_of(path: &Path) -> PathBuf {
+        Folder::engine_of(path)
+    }
+
+    /// The same of this engine.
+    pub fn files(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Which incarnation of its site has written the store, and how often it has synced in that; none if no site has begun to.
+    pub fn stamp(&self) -> Option<Stamp> {
+        self.shared.lock().stamp
+    }
+
+    /// From now on the store is written by `incarnation`; that is on disk when this returns.
+    pub fn begin(&self, incarnation: u64) -> Result<(), StoreError> {
+        let mut writing = self.shared.lock();
+        writing.stamp = Some(Stamp { incarnation, syncs: 0 });
+        self.mark(&mut writing)
+    }
+
+    /// How often it has synced, kept up to date.
+    pub fn syncs(&self) -> Syncs {
+        self.syncs.clone()
+    }
+
+    /// Vouches for all that was written before: syncs it, and leaves the mark once more behind it.
+    fn mark(&self, writing: &mut Writing) -> Result<(), StoreError> {
+        self.persist(writing)?;
+        let stamp = writing.stamp;
+        self.shared.unless_failed(writing, |writing| writing.journal.append(Some(stamp), &[]))?;
+        self.persist(writing)
+    }
+
+    /// Makes durable what was written.
+    fn persist(&self, writing: &mut Writing) -> Result<(), StoreError> {
+        self.shared.unless_failed(writing, |writing| self.sync_journal(&mut writing.journal))?;
+        writing.synced = true;
+        self.syncs.synced(writing.stamp.map_or(0, |stamp| stamp.syncs));
+        Ok(())
+    }
+
+    fn sync_journal(&self, journal: &mut Journal) -> std::io::Result<()> {
+        #[cfg(test)]
+        if self.sync_fails.swap(false, std::sync::atomic::Ordering::Relaxed) {
+            // As a disk fails: what was written is with the system, and perhaps nowhere else.
+            journal.flush()?;
+            return Err(rustix::io::Errno::IO.into());
+        }
+        journal.sync()
+    }
+}
+
+impl Drop for DiskEngine {
+    fn drop(&mut self) {
+        // Without the mark nothing is lost: only damage to the last writes would go unnoticed.
+        if self.mark(&mut self.shared.lock()).is_ok() {
+            self.syncs.close();
+        }
+        self.keepers.stop(&self.shared);
+    }
+}
+
+impl Shared {
+    /// Opens the engine in the folder `path`, which is made, and has table files hold what of the journal is in sealed segments.
+    fn open(path: PathBuf, options: DiskOptions) -> Result<Shared, StoreError> {
+        manifest::check(&path.join(TREE))?;
+        let tree_error = |error| store_error(&path, error);
+        let sequence = SequenceNumberCounter::default();
+        let tree = open_tree(&path, options, &sequence).map_err(tree_error)?;
+        sequence.set(tree.get_highest_persisted_seqno().map_or(1, |highest| highest + 1));
+        let flushed = tree
+            .get(FLUSHED, sequence.get())
+            .map_err(tree_error)?
+            .map_or(Some(0), |value| Some(u64::from_be_bytes(value.as_ref().try_into().ok()?)));
+        let flushed = flushed
+            .ok_or_else(|| StoreError::Corrupt { place: path.display().to_string(), detail: "its count of batches is garbled".into() })?;
+        let recovered = journal::recover(&path.join(JOURNAL), flushed, |writes| insert(&tree, sequence.next(), writes))?;
+        let Recovered { journal, sealed, stamp } = recovered;
+        let sealed: VecDeque<u64> = sealed.into();
+        let whole = sealed.is_empty();
+        let writing = Writing { journal, synced: true, stamp, failed: None, sealed, merge_due: true, closing: false };
+        let shared =
+            Shared { options, tree, sequence, views: Views::default(), writing: Mutex::new(writing), changed: Condvar::new(), path };
+        let mut writing = shared.lock();
+        shared.show_all(&writing);
+        if whole {
+            drop(writing);
+        } else {
+            shared.seal(&mut writing)?;
+            keeper::flush(&shared, writing).map_err(|error| store_error(&shared.path, error))?;
+        }
+        Ok(shared)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock().expect("no thread panics while it holds the lock")
+    }
+
+    /// Waits for a change.
+    fn wait<'a>(&self, writing: MutexGuard<'a, Writing>) -> MutexGuard<'a, Writing> {
+        self.changed.wait(writing).expect("no thread panics while it holds the lock")
+    }
+
+    /// Has views show all that has a sequence number. `_writing` says that no batch is half in.
+    fn show_all(&self, _writing: &MutexGuard<'_, Writing>) {
+        self.views.publish(self.sequence.get());
+    }
+
+    /// Writes or syncs, but never again after that has failed once.
+    fn unless_failed(&self, writing: &mut Writing, write: impl FnOnce(&mut Writing) -> std::io::Result<()>) -> Result<(), StoreError> {
+        if let Some(cause) = &writing.failed {
+            return Err(StoreError::Poisoned { path: self.path.clone(), cause: cause.clone() });
+        }
+        write(writing).map_err(|error| {
+            writing.failed = Some(error.to_string());
+            io_error(&self.path, error)
+        })
+    }
+
+    /// Seals the newest segment with its write buffer, once there is room for one more.
+    fn seal_if_full<'a>(&'a self, mut writing: MutexGuard<'a, Writing>) -> Result<MutexGuard<'a, Writing>, StoreError> {
+        let buffered = self.tree.active_memtable().size().max(writing.journal.bytes());
+        if buffered < self.options.write_buffer_bytes {
+            return Ok(writing);
+        }
+        let unmerged_max = usize::from(self.options.unmerged_files) + UNMERGED_MAX;
+        while writing.failed.is_none() && (writing.sealed.len() >= SEALED_MAX || self.tree.l0_run_count() >= unmerged_max) {
+            writing = self.wait(writing);
+        }
+        self.seal(&mut writing)?;
+        self.changed.notify_all();
+        Ok(writing)
+    }
+
+    fn seal(&self, writing: &mut Writing) -> Result<(), StoreError> {
+        let stamp = writing.stamp;
+        self.unless_failed(writing, |writing| writing.journal.seal(stamp))?;
+        let sealed = writing.journal.segment() - 1;
+        self.tree.insert(FLUSHED, writing.journal.last().to_be_bytes(), self.sequence.next());
+        self.tree.rotate_memtable();
+        writing.synced = true;
+        writing.sealed.push_back(sealed);
+        Ok(())
+    }
+}
+
+impl Engine for DiskEngine {
+    fn view(&self) -> Box<dyn View + '_> {
+        Box::new(DiskView { shared: &self.shared, snapshot: self.shared.views.open() })
+    }
+
+    fn write(&self, writes: Vec<Write>) -> Result<(), StoreError> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let shared = &self.shared;
+        let mut writing = shared.seal_if_full(shared.lock())?;
+        let next = writing.stamp.map(|stamp| Stamp { syncs: stamp.syncs + u64::from(writing.synced), ..stamp });
+        let mark = writing.synced.then_some(next);
+        shared.unless_failed(&mut writing, |writing| writing.journal.append(mark, &writes))?;
+        insert(&shared.tree, shared.sequence.next(), writes);
+        shared.show_all(&writing);
+        (writing.synced, writing.stamp) = (false, next);
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.persist(&mut self.shared.lock())
+    }
+}
+
+/// What a view shows does not change while it is open.
+struct DiskView<'a> {
+    shared: &'a Shared,
+    snapshot: SeqNo,
+}
+
+impl View for DiskView<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        let found = self.shared.tree.get(key, self.snapshot).map_err(|error| store_error(&self.shared.path, error))?;
+        Ok(found.map(Bytes::from))
+    }
+
+    fn range(&self, start: &[u8], end: &[u8], reverse: bool) -> Entries<'_> {
+        let guards = self.shared.tree.range(start..end, self.snapshot, None);
+        let entry = |guard: lsm_tree::IterGuardImpl| match guard.into_inner() {
+            Ok((key, value)) => Ok((Bytes::from(key), Bytes::from(value))),
+            Err(error) => Err(store_error(&self.shared.path, error)),
+        };
+        if reverse { Box::new(guards.rev().map(entry)) } else { Box::new(guards.map(entry)) }
+    }
+}
+
+impl Drop for DiskView<'_> {
+    fn drop(&mut self) {
+        self.shared.views.close(self.snapshot);
+    }
+}
+
+/// Makes an empty engine in the folder `engine`; it is on disk when this returns.
+fn make(engine: &Path, options: DiskOptions) -> Result<(), StoreError> {
+    open_tree(engine, options, &SequenceNumberCounter::default()).map_err(|error| store_error(engine, error))?;
+    let journal = engine.join(JOURNAL);
+    private::make_folder(&journal)
+        .and_then(|()| Journal::make(&journal))
+        .and_then(|()| sync_folder(engine))
+        .map_err(|source| io_error(engine, source))
+}
+
+fn open_tree(engine: &Path, options: DiskOptions, sequence: &SequenceNumberCounter) -> lsm_tree::Result<AnyTree> {
+    // What the tree says may be seen is not asked: it does not know whether a batch is half in.
+    Config::new(engine.join(TREE), sequence.clone(), SequenceNumberCounter::default())
+        .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes)))
+        .use_descriptor_table(Some(Arc::new(DescriptorTable::new(options.open_files))))
+        // Rows are read by range, which no filter can speed up.
+        .filter_policy(FilterPolicy::disabled())
+        // The two newest levels are written again soon.
+        .data_block_compression_policy(CompressionPolicy::new([CompressionType::None, CompressionType::None, CompressionType::Lz4]))
+        .open()
+}
+
+/// Puts a batch into the write buffer.
+fn insert(tree: &AnyTree, sequence: SeqNo, writes: Vec<Write>) {
+    for write in writes {
+        match write {
+            Write::Put { key, value } => tree.insert(key, value, sequence),
+            Write::Remove { key } => tree.remove(key, sequence),
+        };
+    }
+}
+
+/// What an error of the tree means to the operator.
+fn store_error(path: &Path, error: lsm_tree::Error) -> StoreError {
+    let damage = |detail: String| StoreError::Corrupt { place: path.display().to_string(), detail };
+    match error {
+        lsm_tree::Error::Io(source) => match source.kind() {
+            // Invalid input: a damaged offset led to a place that no file has.
+            ErrorKind::UnexpectedEof | ErrorKind::NotFound | ErrorKind::InvalidData | ErrorKind::InvalidInput => {
+                damage(format!("a file is missing, cut short or garbled ({source})"))
+            }
+            _ => io_error(path, source),
+        },
+        other => damage(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(engine: &DiskEngine, key: &'static str) -> Result<(), StoreError> {
+        engine.write(vec![Write::Put { key: Bytes::from_static(key.as_bytes()), value: Bytes::from_static(&[7; 100]) }])
+    }
+
+    fn holds(engine: &DiskEngine, key: &str) -> bool {
+        engine.view().get(key.as_bytes()).expect("readable").is_some()
+    }
+
+    /// The device may have what the failed sync was for, or not; the system remembers it either way.
+    #[test]
+    fn after_a_failed_sync_nothing_follows_and_a_restart_goes_by_what_the_device_has() {
+        for device_has_it in [true, false] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let open = || DiskEngine::open(folder.path(), DiskOptions::DEFAULT);
+            let journal = folder.path().join("engine/journal/1.jnl");
+            let length = || std::fs::read(&journal).expect("there").iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+            let engine = open().expect("a new folder");
+            engine.begin(7).expect("begun");
+            put(&engine, "a").and_then(|()| engine.sync()).expect("a disk that works");
+            let synced = length();
+            let told = engine.syncs();
+            put(&engine, "b").expect("written");
+            engine.sync_fails.store(true, std::sync::atomic::Ordering::Relaxed);
+            let error = engine.sync().expect_err("the disk fails").to_string();
+            assert!(error.contains("Input/output error (os error 5)"), "{error}");
+            let written = length();
+            // Though the disk works again.
+            assert!(matches!(engine.sync(), Err(StoreError::Poisoned { .. })));
+            assert!(matches!(put(&engine, "c"), Err(StoreError::Poisoned { .. })));
+            drop(engine);
+            assert_eq!(length(), written, "no mark vouches for what may not be there");
+            assert_eq!((told.durable(), told.is_closed()), (1, false), "nobody is told of the second");
+            if !device_has_it {
+                let mut bytes = std::fs::read(&journal).expect("readable");
+                bytes[synced..].fill(0);
+                std::fs::write(&journal, bytes).expect("written");
+            }
+            let engine = open().expect("whole as far as it was synced");
+            assert_eq!((holds(&engine, "a"), holds(&engine, "b"), holds(&engine, "c")), (true, device_has_it, false));
+            assert!(engine.stamp().is_some_and(|stamp| stamp.syncs >= told.durable()));
+        }
+    }
+
+    #[test]
+    fn a_stamp_rises_with_each_group_that_is_synced_and_is_on_disk_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = || DiskEngine::open(folder.path(), DiskOptions::DEFAULT).expect("its own");
+        let engine = open();
+        assert_eq!(engine.stamp(), None);
+        put(&engine, "a").and_then(|()| engine.sync()).expect("written");
+        assert_eq!((engine.stamp(), engine.syncs().durable()), (None, 0), "no site has begun to write it");
+        engine.begin(7).expect("begun");
+        let syncs = engine.syncs();
+        for count in 1..=3 {
+            put(&engine, "a").and_then(|()| put(&engine, "b")).expect("written");
+            assert_eq!(syncs.durable(), count - 1, "not on disk yet");
+            engine.sync().and_then(|()| engine.sync()).expect("synced");
+            assert_eq!((engine.stamp(), syncs.durable()), (Some(Stamp { incarnation: 7, syncs: count }), count));
+        }
+        assert!(!syncs.is_closed());
+        drop(engine);
+        assert!(syncs.is_closed());
+        for _ in 0..3 {
+            assert_eq!(open().stamp(), Some(Stamp { incarnation: 7, syncs: 3 }), "to open it is no sync");
+        }
+        let engine = open();
+        engine.begin(8).expect("begun");
+        assert_eq!(engine.stamp(), Some(Stamp { incarnation: 8, syncs: 0 }));
+    }
+}

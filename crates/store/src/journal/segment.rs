@@ -1,0 +1,76 @@
+//! The files of segments.
+
+use crate::error::{StoreError, io_error};
+use crate::small_file::sync_folder;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+const EXTENSION: &str = "jnl";
+const SPARE: &str = "spare";
+const FILE_MODE: u32 = 0o600;
+
+/// The file of segment `number`.
+pub fn path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number}.{EXTENSION}"))
+}
+
+/// The numbers of the segments in `folder`, without gaps.
+pub fn list(folder: &Path) -> Result<Vec<u64>, StoreError> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|source| io_error(folder, source))? {
+        let path = entry.map_err(|source| io_error(folder, source))?.path();
+        if path.extension().is_none_or(|extension| extension != EXTENSION) {
+            continue;
+        }
+        let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<u64>().ok());
+        numbers.push(number.ok_or_else(|| damage(&path, "a segment of the journal is named by a number".into()))?);
+    }
+    numbers.sort_unstable();
+    match numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
+        Some(pair) => Err(damage(&path(folder, pair[0] + 1), "a segment of the journal is missing".into())),
+        None if numbers.is_empty() => Err(damage(folder, "the journal is missing".into())),
+        None => Ok(numbers),
+    }
+}
+
+/// Makes the file of segment `number`, of the spare one if there is any. Its name is on disk when this returns.
+pub fn make(folder: &Path, number: u64) -> io::Result<File> {
+    let path = path(folder, number);
+    match fs::rename(folder.join(SPARE), &path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = open(&path, true)?;
+    sync_folder(folder)?;
+    Ok(file)
+}
+
+/// Opens the file of a segment to be written.
+pub fn open(path: &Path, make: bool) -> io::Result<File> {
+    File::options().write(true).create(make).mode(FILE_MODE).open(path)
+}
+
+/// Has the file of segment `number`, which is given up, be the spare one. False if there is one already.
+pub fn recycle(folder: &Path, number: u64) -> io::Result<bool> {
+    let spare = folder.join(SPARE);
+    if spare.exists() {
+        return Ok(false);
+    }
+    fs::rename(path(folder, number), spare)?;
+    Ok(true)
+}
+
+/// Removes segment `number`, if it is there.
+pub fn remove(folder: &Path, number: u64) -> io::Result<()> {
+    match fs::remove_file(path(folder, number)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Damage at `place`.
+pub fn damage(place: &Path, detail: String) -> StoreError {
+    StoreError::Corrupt { place: place.display().to_string(), detail }
+}
