@@ -21,6 +21,8 @@ pub struct Group {
     writes: BTreeMap<Bytes, Option<Bytes>>,
     /// The versions written.
     versions: Vec<Timestamp>,
+    /// The bytes of keys and values that were added.
+    bytes: usize,
 }
 
 impl Group {
@@ -53,12 +55,18 @@ impl Group {
     }
 
     fn put(&mut self, key: Vec<u8>, value: Bytes) {
+        self.bytes += key.len() + value.len();
         self.writes.insert(key.into(), Some(value));
     }
 
     /// The number of keys of the engine that it writes.
     pub fn keys(&self) -> usize {
         self.writes.len()
+    }
+
+    /// The bytes of what was added, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The versions it writes, and the writes that do.

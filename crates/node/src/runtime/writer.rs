@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 pub const GROUP_MAX: usize = 4_096;
 /// Batches that write about so many keys of the engine are applied as one, which bounds what the engine takes at once.
 const WRITE_KEYS_MAX: usize = 64;
+/// The same in bytes.
+const WRITE_BYTES_MAX: usize = 1 << 20;
 
 /// What is queued, in the order of the actor's effects.
 pub enum Queued<A: Hosted> {
@@ -130,7 +132,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                     if token.is_some() || !then.is_empty() {
                         waiting.push(Waiting { token, then });
                     }
-                    if pending.group.keys() >= WRITE_KEYS_MAX {
+                    if pending.group.keys() >= WRITE_KEYS_MAX || pending.group.bytes() >= WRITE_BYTES_MAX {
                         self.apply(&mut pending)?;
                     }
                 }

@@ -30,7 +30,15 @@ impl Keepers {
             let shared = Arc::clone(shared);
             thread::Builder::new().name(name.into()).spawn(move || run(&shared, work))
         };
-        Ok(Keepers(vec![thread("store-flush", flush_all)?, thread("store-merge", merge_all)?]))
+        let mut keepers = Keepers(vec![thread("store-flush", flush_all)?]);
+        match thread("store-merge", merge_all) {
+            Ok(merge) => keepers.0.push(merge),
+            Err(error) => {
+                keepers.stop(shared);
+                return Err(error);
+            }
+        }
+        Ok(keepers)
     }
 
     /// Has both end, once they are done with what they do now.
@@ -69,18 +77,18 @@ fn flush_all(shared: &Shared) -> lsm_tree::Result<()> {
     }
 }
 
-/// Writes the write buffers of the sealed segments to a table file, and gives up the segments.
+/// Writes the write buffers that are sealed to a table file, and gives up their segments.
 pub fn flush(shared: &Shared, writing: MutexGuard<'_, Writing>) -> lsm_tree::Result<()> {
     let sealed: Vec<u64> = writing.sealed.iter().copied().collect();
     drop(writing);
-    shared.tree.flush(&shared.tree.get_flush_lock(), shared.views.unseen_below())?;
+    shared.tree.flush(&shared.tree.get_flush_lock(), shared.views.oldest())?;
     let mut writing = shared.lock();
-    shared.show_all(&writing);
+    shared.let_go(&writing)?;
     writing.sealed.retain(|segment| !sealed.contains(segment));
     writing.merge_due = true;
     let mut surplus = Vec::new();
     for segment in sealed {
-        if !writing.journal.recycle(segment)? {
+        if !writing.journal.recycle(segment, 2 * shared.options.write_buffer_bytes)? {
             surplus.push(writing.journal.path_of(segment));
         }
     }
@@ -103,9 +111,9 @@ fn merge_all(shared: &Shared) -> lsm_tree::Result<()> {
         drop(writing);
         let strategy = Arc::new(Leveled::default().with_l0_threshold(shared.options.unmerged_files));
         let before = shared.tree.current_version().id();
-        shared.tree.compact(strategy, shared.views.unseen_below())?;
+        shared.tree.compact(strategy, shared.views.oldest())?;
         let mut writing = shared.lock();
-        shared.show_all(&writing);
+        shared.let_go(&writing)?;
         // One merge may make the next one due.
         writing.merge_due |= shared.tree.current_version().id() != before;
         drop(writing);

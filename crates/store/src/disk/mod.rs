@@ -34,7 +34,7 @@ use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, Descriptor
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use views::Views;
 
 pub use keeper::{SEALED_MAX, UNMERGED_MAX};
@@ -201,19 +201,21 @@ impl Shared {
         if whole {
             drop(writing);
         } else {
-            shared.seal(&mut writing)?;
+            // Of the newest segment, too: what table files hold of it will be passed over.
+            shared.set_buffer_aside(&mut writing);
             keeper::flush(&shared, writing).map_err(|error| store_error(&shared.path, error))?;
         }
         Ok(shared)
     }
 
+    /// Should the tree panic, whoever closes the store still can; a journal has no halves of batches, whenever that is.
     fn lock(&self) -> MutexGuard<'_, Writing> {
-        self.writing.lock().expect("no thread panics while it holds the lock")
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a change.
     fn wait<'a>(&self, writing: MutexGuard<'a, Writing>) -> MutexGuard<'a, Writing> {
-        self.changed.wait(writing).expect("no thread panics while it holds the lock")
+        self.changed.wait(writing).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has views show all that has a sequence number. `_writing` says that no batch is half in.
@@ -221,19 +223,32 @@ impl Shared {
         self.views.publish(self.sequence.get());
     }
 
+    /// After table files were written or merged: shows all, and lets go of write buffers and files that nobody sees any more.
+    fn let_go(&self, writing: &MutexGuard<'_, Writing>) -> lsm_tree::Result<()> {
+        self.show_all(writing);
+        self.tree.get_version_history_lock().maintenance(&self.path.join(TREE), self.views.oldest())
+    }
+
     /// Writes or syncs, but never again after that has failed once.
     fn unless_failed(&self, writing: &mut Writing, write: impl FnOnce(&mut Writing) -> std::io::Result<()>) -> Result<(), StoreError> {
-        if let Some(cause) = &writing.failed {
-            return Err(StoreError::Poisoned { path: self.path.clone(), cause: cause.clone() });
-        }
+        self.check(writing)?;
         write(writing).map_err(|error| {
             writing.failed = Some(error.to_string());
             io_error(&self.path, error)
         })
     }
 
+    /// Nothing has failed so far.
+    fn check(&self, writing: &Writing) -> Result<(), StoreError> {
+        match &writing.failed {
+            Some(cause) => Err(StoreError::Poisoned { path: self.path.clone(), cause: cause.clone() }),
+            None => Ok(()),
+        }
+    }
+
     /// Seals the newest segment with its write buffer, once there is room for one more.
     fn seal_if_full<'a>(&'a self, mut writing: MutexGuard<'a, Writing>) -> Result<MutexGuard<'a, Writing>, StoreError> {
+        self.check(&writing)?;
         let buffered = self.tree.active_memtable().size().max(writing.journal.bytes());
         if buffered < self.options.write_buffer_bytes {
             return Ok(writing);
@@ -250,12 +265,16 @@ impl Shared {
     fn seal(&self, writing: &mut Writing) -> Result<(), StoreError> {
         let stamp = writing.stamp;
         self.unless_failed(writing, |writing| writing.journal.seal(stamp))?;
-        let sealed = writing.journal.segment() - 1;
+        self.set_buffer_aside(writing);
+        writing.synced = true;
+        writing.sealed.push_back(writing.journal.segment() - 1);
+        Ok(())
+    }
+
+    /// Begins a new write buffer; the old one, which is to go to a table file, says up to which batch it goes.
+    fn set_buffer_aside(&self, writing: &mut Writing) {
         self.tree.insert(FLUSHED, writing.journal.last().to_be_bytes(), self.sequence.next());
         self.tree.rotate_memtable();
-        writing.synced = true;
-        writing.sealed.push_back(sealed);
-        Ok(())
     }
 }
 
@@ -404,6 +423,55 @@ mod tests {
             assert_eq!((holds(&engine, "a"), holds(&engine, "b"), holds(&engine, "c")), (true, device_has_it, false));
             assert!(engine.stamp().is_some_and(|stamp| stamp.syncs >= told.durable()));
         }
+    }
+
+    /// Small write buffers, of which each takes a few rows.
+    const SMALL: DiskOptions = DiskOptions { write_buffer_bytes: 4 << 10, ..DiskOptions::DEFAULT };
+
+    fn fill(engine: &DiskEngine, rows: u32) -> Result<(), StoreError> {
+        (0..rows).try_for_each(|row| {
+            engine.write(vec![Write::Put { key: row.to_be_bytes().to_vec().into(), value: vec![7; 500].into() }])?;
+            engine.sync()
+        })
+    }
+
+    #[test]
+    fn a_store_whose_buffers_cannot_go_to_table_files_takes_no_more_writes_and_says_why() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let engine = DiskEngine::open(folder.path(), SMALL).expect("a new folder");
+        std::fs::remove_dir_all(engine.files().join("tree/tables")).expect("removable");
+        // Whoever waits for room is told, too.
+        let error = fill(&engine, 1_000).expect_err("no table file can be made");
+        assert!(matches!(error, StoreError::Poisoned { .. }), "{error}");
+        assert!(error.to_string().contains("No such file or directory"), "{error}");
+        let error = engine.sync().expect_err("nothing follows");
+        assert!(matches!(error, StoreError::Poisoned { .. }), "{error}");
+    }
+
+    #[test]
+    fn buffers_and_segments_are_let_go_of_once_table_files_hold_what_they_had() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let engine = DiskEngine::open(folder.path(), SMALL).expect("a new folder");
+        fill(&engine, 300).expect("a disk that works");
+        let shared = &engine.shared;
+        let mut writing = shared.lock();
+        while !writing.sealed.is_empty() || writing.merge_due {
+            writing = shared.wait(writing);
+        }
+        drop(writing);
+        let held = shared.tree.get_version_history_lock().memtable_size_sum();
+        assert!(held <= 2 * SMALL.write_buffer_bytes, "{held} bytes are held");
+        let files = std::fs::read_dir(engine.files().join("journal")).expect("a journal").count();
+        assert!(files <= 2, "{files} segments and spares");
+        // Nor is a large file kept for the next segment.
+        engine.write(vec![Write::Put { key: Bytes::from_static(b"large"), value: vec![7; 3 << 20].into() }]).expect("writable");
+        fill(&engine, 300).expect("a disk that works");
+        drop(engine);
+        let engine = DiskEngine::open(folder.path(), SMALL).expect("whole");
+        let lengths = std::fs::read_dir(engine.files().join("journal")).expect("a journal");
+        let longest = lengths.map(|entry| entry.and_then(|entry| entry.metadata()).expect("there").len()).max();
+        assert!(longest < Some(1 << 20), "{longest:?} bytes");
+        assert!(holds(&engine, "large"));
     }
 
     #[test]

@@ -43,11 +43,10 @@ impl Views {
         }
     }
 
-    /// What was superseded below this is seen by nobody, now or later.
-    pub fn unseen_below(&self) -> SeqNo {
+    /// The oldest snapshot that is open or may be opened: what is superseded below it is seen by nobody, now or later.
+    pub fn oldest(&self) -> SeqNo {
         let state = self.lock();
-        let oldest = state.open.first_key_value().map_or(state.visible, |(snapshot, _)| *snapshot);
-        oldest.saturating_sub(1)
+        state.open.first_key_value().map_or(state.visible, |(snapshot, _)| *snapshot)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -60,21 +59,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_an_open_snapshot_shows_is_unseen() {
+    fn the_oldest_snapshot_is_the_oldest_that_is_open_or_else_the_next() {
         let views = Views::default();
-        assert_eq!((views.open(), views.unseen_below()), (0, 0));
+        assert_eq!((views.open(), views.oldest()), (0, 0));
         views.close(0);
         views.publish(10);
         let (first, second) = (views.open(), views.open());
         views.publish(20);
         views.publish(15);
         let third = views.open();
-        assert_eq!((first, second, third, views.unseen_below()), (10, 10, 20, 9));
+        assert_eq!((first, second, third, views.oldest()), (10, 10, 20, 10));
         views.close(first);
-        assert_eq!(views.unseen_below(), 9, "the second still looks");
+        assert_eq!(views.oldest(), 10, "the second still looks");
         views.close(second);
-        assert_eq!(views.unseen_below(), 19);
+        assert_eq!(views.oldest(), 20);
         views.close(third);
-        assert_eq!(views.unseen_below(), 19);
+        assert_eq!(views.oldest(), 20);
     }
 }

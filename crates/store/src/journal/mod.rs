@@ -12,16 +12,16 @@
 //! to be read first.
 //!
 //! **Damage.** After a crash the newest segment ends with what a power loss left of writes that were not synced: any of its blocks. That is
-//! dropped. Damage to what was synced must not be: the first record after each sync is a *mark* (as are `begin` and `end`), so what
-//! cannot be read with a whole mark behind it is damage, and so is a sealed segment without its end, a gap in the numbers of segments or of
-//! batches, and a journal that begins behind what table files hold. The checksums of a segment are those of its number: what a recycled
-//! file held before is nothing in it. Segments are read from the device, for after a failed sync the system may remember what the disk
-//! does not have.
+//! dropped. Damage to what was synced must not be: the first batch after each sync is a *mark*, so what cannot be read with a whole mark, or
+//! the segment's end, behind it is damage. So is a segment before the newest without its end, a gap in the numbers of segments or of
+//! batches, and a journal that begins behind what table files hold. The checksums of a segment are seeded with a secret of its own: what a
+//! recycled file held before is nothing in it, nor is anything that a client may store. Segments are read from the device, for after a
+//! failed sync the system may remember what the disk does not have.
 //!
 //! Not noticed: damage to what was synced last before a crash, as long as nothing was written after it.
 //!
-//! Invariants: batches are numbered without gaps; a segment is ended when the next one is on disk, and the next one is used when the end is; nothing is written to one
-//! after a write or a sync of it failed (its owner sees to that).
+//! Invariants: batches are numbered without gaps. A segment is ended when all of it and the first record of the next one are on disk, and the
+//! next one is used when the end is. Nothing is written to one after a write or a sync of it failed (its owner sees to that).
 
 mod record;
 mod recovery;

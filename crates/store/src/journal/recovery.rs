@@ -1,6 +1,6 @@
 //! Reads the segments of a journal, and tells what a crash left from damage.
 
-use super::record::{self, Kind, Record};
+use super::record::{self, Kind, Record, Seed};
 use super::segment::{self, damage};
 use super::writer::{BLOCK_BYTES, Journal};
 use crate::device;
@@ -26,9 +26,21 @@ pub struct Recovered {
 struct Segment {
     number: u64,
     bytes: Bytes,
+    /// What its first record says, if that can be read.
+    begin: Option<Begin>,
     /// The length of the whole records that it begins with.
     whole: usize,
     ended: bool,
+}
+
+/// What the first record of a segment says.
+#[derive(Clone, Copy)]
+struct Begin {
+    secret: Seed,
+    /// The number of the last batch before.
+    last: u64,
+    stamp: Option<Stamp>,
+    bytes: usize,
 }
 
 /// How far one has read.
@@ -59,7 +71,8 @@ pub fn check(folder: &Path, flushed: u64) -> Result<u64, StoreError> {
 fn go_on(folder: &Path, newest: &Segment, last: u64) -> io::Result<Journal> {
     segment::remove(folder, newest.number + 1)?;
     clear_behind(folder, newest)?;
-    Journal::resume(folder, newest.number, &newest.bytes[..newest.whole], last)
+    let Begin { secret, .. } = newest.begin.expect("it was read");
+    Journal::resume(folder, newest.number, secret, &newest.bytes[..newest.whole], last)
 }
 
 /// Reads all segments up to the one to go on with.
@@ -70,27 +83,20 @@ fn read_all<'a>(folder: &'a Path, flushed: u64, batch: &mut dyn FnMut(Vec<Write>
     for (place, &number) in numbers.iter().enumerate() {
         let mut segment = Segment::load(folder, number)?;
         reader.read(&mut segment, batch)?;
+        let is_newest = !segment.ended;
         let followers = &numbers[place + 1..];
-        if segment.ended && followers.is_empty() {
+        if is_newest {
+            reader.check_end(&segment, followers)?;
+        } else if followers.is_empty() {
             return Err(damage(&segment::path(folder, number + 1), "a segment of the journal is missing".into()));
+        } else {
+            // Only of the newest are the bytes wanted again.
+            segment.bytes = Bytes::new();
         }
-        if !segment.ended {
-            let goes_on = reader.last.is_none() || segment.goes_on() || followers.len() > 1;
-            // The next one is made before this one is ended, and used after that.
-            if goes_on || !followers.is_empty() && Segment::load(folder, number + 1)?.is_used() {
-                return Err(damage(
-                    &segment::path(folder, number),
-                    format!("the journal cannot be read past byte {}, but goes on", segment.whole),
-                ));
-            }
-        }
-        let ended = segment.ended;
         segments.push(segment);
-        if !ended {
+        if is_newest {
             break;
         }
-        // Only of the newest are the bytes wanted again.
-        segments.iter_mut().for_each(|segment| segment.bytes = Bytes::new());
     }
     match reader.last {
         Some(last) if last < flushed => Err(damage(folder, format!("the journal ends at batch {last}, and table files hold {flushed}"))),
@@ -101,52 +107,67 @@ fn read_all<'a>(folder: &'a Path, flushed: u64, batch: &mut dyn FnMut(Vec<Write>
 impl Segment {
     fn load(folder: &Path, number: u64) -> Result<Segment, StoreError> {
         let path = segment::path(folder, number);
-        let bytes = device::read(&path).map_err(|source| io_error(&path, source))?;
-        Ok(Segment { number, bytes: bytes.into(), whole: 0, ended: false })
+        let bytes: Bytes = device::read(&path).map_err(|source| io_error(&path, source))?.into();
+        let begin = record::read_begin(&bytes, number)
+            .and_then(|(Record { number: last, stamp, secret, .. }, bytes)| Some(Begin { secret: secret?, last, stamp, bytes }));
+        Ok(Segment { number, bytes, begin, whole: 0, ended: false })
     }
 
-    /// True if something was synced behind what could be read.
-    fn goes_on(&self) -> bool {
-        record::mark_follows(&self.bytes.slice(self.whole..), self.number)
-    }
-
-    /// True if anything was synced behind the first record, of a segment of which nothing is read yet.
-    fn is_used(&self) -> bool {
-        let first = record::read(&self.bytes, self.number).map_or(0, |(_, length)| length);
-        record::mark_follows(&self.bytes.slice(first..), self.number)
+    /// True if something was synced behind `place`.
+    fn goes_on_behind(&self, place: usize) -> bool {
+        self.begin.is_some_and(|begin| record::mark_follows(&self.bytes.slice(place..), begin.secret))
     }
 }
 
 impl Reader<'_> {
     /// Reads the whole records that `segment` begins with.
     fn read(&mut self, segment: &mut Segment, batch: &mut dyn FnMut(Vec<Write>)) -> Result<(), StoreError> {
+        let wrong = |place: usize, detail: &str| {
+            damage(&segment::path(self.folder, segment.number), format!("the record at byte {place} {detail}"))
+        };
+        let Some(begin) = segment.begin else { return Err(wrong(0, "cannot be read, and the segment before says that it is there")) };
+        match self.last {
+            None if begin.last > self.flushed => {
+                let detail = format!("is of batch {}, and table files hold {} only: a segment is missing", begin.last, self.flushed);
+                return Err(wrong(0, &detail));
+            }
+            Some(last) if begin.last != last => return Err(wrong(0, "has a wrong number")),
+            _ => {}
+        }
+        let mut last = begin.last;
+        (self.stamp, segment.whole) = (begin.stamp, begin.bytes);
         while !segment.ended
-            && let Some((record, length)) = record::read(&segment.bytes.slice(segment.whole..), segment.number)
+            && let Some((record, length)) = record::read(&segment.bytes.slice(segment.whole..), begin.secret)
         {
-            let wrong =
-                |detail| damage(&segment::path(self.folder, segment.number), format!("the record at byte {} {detail}", segment.whole));
-            let Record { kind, number, stamp, writes } = record;
-            if (kind == Kind::Begin) != (segment.whole == 0) {
-                return Err(wrong("is out of place"));
+            let Record { kind, number, stamp, writes, .. } = record;
+            if number != if kind == Kind::End { last } else { last + 1 } {
+                return Err(wrong(segment.whole, "has a wrong number"));
             }
-            match (kind, self.last) {
-                (Kind::Begin, None) if number > self.flushed => {
-                    return Err(wrong(&format!("is of batch {number}, and table files hold {} only: a segment is missing", self.flushed)));
-                }
-                (Kind::Begin, None) => {}
-                (Kind::Begin | Kind::End, Some(last)) if number == last => {}
-                (Kind::Data | Kind::Mark, Some(last)) if number == last + 1 => {}
-                _ => return Err(wrong("has a wrong number")),
-            }
-            self.last = Some(number);
-            if matches!(kind, Kind::Begin | Kind::Mark) {
+            last = number;
+            if kind == Kind::Mark {
                 self.stamp = stamp;
             }
-            if matches!(kind, Kind::Data | Kind::Mark) && number > self.flushed {
+            if kind != Kind::End && number > self.flushed {
                 batch(writes);
             }
             segment.ended = kind == Kind::End;
             segment.whole += length;
+        }
+        self.last = Some(last);
+        Ok(())
+    }
+
+    /// The newest segment that is used has no end: it is as a crash may have left it, and so is the one behind it, if there is one.
+    fn check_end(&self, newest: &Segment, followers: &[u64]) -> Result<(), StoreError> {
+        let mut goes_on = followers.len() > 1 || newest.goes_on_behind(newest.whole);
+        if let [next] = followers {
+            // It is made when all before it is on disk, and used once that has its end.
+            let next = Segment::load(self.folder, *next)?;
+            goes_on |= next.begin.is_some_and(|begin| Some(begin.last) > self.last || next.goes_on_behind(begin.bytes));
+        }
+        if goes_on {
+            let detail = format!("the journal cannot be read past byte {}, but goes on", newest.whole);
+            return Err(damage(&segment::path(self.folder, newest.number), detail));
         }
         Ok(())
     }

@@ -20,12 +20,13 @@ pub fn path(folder: &Path, number: u64) -> PathBuf {
 pub fn list(folder: &Path) -> Result<Vec<u64>, StoreError> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(folder).map_err(|source| io_error(folder, source))? {
-        let path = entry.map_err(|source| io_error(folder, source))?.path();
-        if path.extension().is_none_or(|extension| extension != EXTENSION) {
+        let file = entry.map_err(|source| io_error(folder, source))?.path();
+        if file.extension().is_none_or(|extension| extension != EXTENSION) {
             continue;
         }
-        let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<u64>().ok());
-        numbers.push(number.ok_or_else(|| damage(&path, "a segment of the journal is named by a number".into()))?);
+        let number = file.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<u64>().ok());
+        let number = number.filter(|&number| number < u64::MAX && file == path(folder, number));
+        numbers.push(number.ok_or_else(|| damage(&file, "a segment of the journal is named by a number".into()))?);
     }
     numbers.sort_unstable();
     match numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
@@ -52,13 +53,14 @@ pub fn open(path: &Path, make: bool) -> io::Result<File> {
     File::options().write(true).create(make).mode(FILE_MODE).open(path)
 }
 
-/// Has the file of segment `number`, which is given up, be the spare one. False if there is one already.
-pub fn recycle(folder: &Path, number: u64) -> io::Result<bool> {
-    let spare = folder.join(SPARE);
-    if spare.exists() {
+/// Has the file of segment `number`, which is given up, be the spare one. False if there is one already, or if it is longer than `bytes_max`:
+/// one large batch would else have files be large for ever.
+pub fn recycle(folder: &Path, number: u64, bytes_max: u64) -> io::Result<bool> {
+    let (path, spare) = (path(folder, number), folder.join(SPARE));
+    if spare.exists() || fs::metadata(&path)?.len() > bytes_max {
         return Ok(false);
     }
-    fs::rename(path(folder, number), spare)?;
+    fs::rename(path, spare)?;
     Ok(true)
 }
 

@@ -8,9 +8,21 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rhumb_testkit::folders::copy;
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
+
+thread_local! {
+    /// What each sync of a journal was to bring to the disk: the segment, and its bytes.
+    static SYNCS: RefCell<Vec<(u64, Vec<u8>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A journal is about to sync its newest segment.
+pub fn note_sync(journal: &Journal) {
+    let image = fs::read(journal.path_of(journal.segment())).expect("readable");
+    SYNCS.with_borrow_mut(|syncs| syncs.push((journal.segment(), image)));
+}
 
 const STAMP: Option<Stamp> = Some(Stamp { incarnation: 3, syncs: 4 });
 
@@ -117,6 +129,12 @@ fn a_crash_at_any_step_of_sealing_loses_nothing() {
         assert_eq!(read(&image, 0).expect("whole").0, [1, 2, 3, 4, 5]);
         fs::remove_dir_all(&image).expect("removable");
     }
+    // The next one says what was on disk when it was made.
+    let mut flipped = before.clone();
+    let last = flipped.iter().rposition(|&byte| byte != 0).expect("not empty");
+    flipped[last] ^= 1;
+    fs::write(live.join("1.jnl"), flipped).expect("written");
+    assert!(refused(&live, 0).contains("cannot be read past byte"));
     // The next one is used, so the first must have its end.
     fill(&mut journal, 4);
     fs::write(live.join("1.jnl"), before).expect("written");
@@ -155,12 +173,53 @@ fn a_batch_that_a_crash_left_behind_a_torn_one_does_not_come_back() {
     assert_eq!(read(folder.path(), 0).expect("whole").0, [1, 2]);
 }
 
+/// A value that a client stores may be full of what looks like records, and lie behind the end of a segment that takes over its file.
+#[test]
+fn bytes_that_look_like_records_are_none_wherever_they_lie() {
+    let folder = tempfile::tempdir().expect("a folder");
+    Journal::make(folder.path()).expect("made");
+    let mut forged = Vec::new();
+    for seed in 0..200 {
+        record::put_end(&mut forged, seed, 1);
+        record::put_batch(&mut forged, seed, 2, Some(STAMP), &write(99));
+        record::put_begin(&mut forged, seed, 1, seed, STAMP);
+    }
+    let mut journal = read(folder.path(), 0).expect("whole").1.journal;
+    let value = vec![Write::Put { key: Bytes::from_static(b"k"), value: forged.into() }];
+    journal.append(Some(STAMP), &value).and_then(|()| journal.seal(STAMP)).expect("sealed");
+    assert!(journal.recycle(1, u64::MAX).expect("renamed"));
+    journal.seal(STAMP).expect("sealed");
+    for number in 2..40 {
+        journal.append(Some(STAMP), &write(number)).and_then(|()| journal.sync()).expect("writable");
+        assert_eq!(check(folder.path(), 1).expect("nothing is damaged"), number);
+    }
+}
+
+/// To look through a large value takes no longer than to read it: there is no place where more than a head is looked at in vain.
+#[test]
+fn a_torn_value_full_of_kinds_is_looked_through_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    Journal::make(folder.path()).expect("made");
+    let mut journal = read(folder.path(), 0).expect("whole").1.journal;
+    let torn_at = journal.bytes() as usize;
+    let value = [&0x0080_0000_u32.to_le_bytes()[..], b"mark"].concat().repeat(2 << 20);
+    let value = vec![Write::Put { key: Bytes::from_static(b"k"), value: value.into() }];
+    journal.append(Some(STAMP), &value).and_then(|()| journal.sync()).expect("writable");
+    drop(journal);
+    let path = folder.path().join("1.jnl");
+    let mut bytes = fs::read(&path).expect("readable");
+    bytes[torn_at] ^= 1;
+    fs::write(&path, bytes).expect("written");
+    assert_eq!(check(folder.path(), 0).expect("torn"), 0);
+}
+
 #[test]
 fn a_segment_that_is_done_with_is_used_again_and_what_it_held_is_nothing() {
     let folder = three_segments();
     let mut journal = read(folder.path(), 6).expect("whole").1.journal;
-    assert!(journal.recycle(1).expect("renamed"));
-    assert!(!journal.recycle(2).expect("looked"), "there is one already");
+    assert!(!journal.recycle(1, 4_096).expect("looked"), "it is long");
+    assert!(journal.recycle(1, u64::MAX).expect("renamed"));
+    assert!(!journal.recycle(2, u64::MAX).expect("looked"), "there is one already");
     fs::remove_file(journal.path_of(2)).expect("removable");
     let length = fs::metadata(folder.path().join("spare")).expect("there").len();
     journal.seal(STAMP).expect("sealed");
@@ -207,8 +266,11 @@ enum Step {
     /// Gives what was added to the system.
     Flush,
     Sync,
-    /// Seals the newest segment; table files then hold what it has, and its file is used again.
     Seal,
+    /// Seals the newest segment, and the power goes at one of the syncs.
+    SealInVain(usize, Vec<bool>),
+    /// Table files hold what is in sealed segments, and their files are used again.
+    GiveUp,
     /// The power goes. Of each sector that was not synced the device has what is new, or what was there before.
     PowerLoss(Vec<bool>),
 }
@@ -220,6 +282,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => Just(Step::Flush),
         3 => Just(Step::Sync),
         1 => Just(Step::Seal),
+        1 => (0..3_usize, sectors.clone()).prop_map(|(sync, sectors)| Step::SealInVain(sync, sectors)),
+        1 => Just(Step::GiveUp),
         3 => sectors.prop_map(Step::PowerLoss),
     ];
     prop::collection::vec(step, 1..60)
@@ -234,6 +298,8 @@ struct Model {
     /// So many of them are synced, and so many in table files.
     durable: usize,
     flushed: usize,
+    /// Sealed segments, and the last batch of each.
+    sealed: Vec<(u64, usize)>,
     /// The newest segment as the device has it for certain.
     device: Vec<u8>,
     marked: bool,
@@ -244,7 +310,8 @@ impl Model {
         let folder = tempfile::tempdir().expect("a folder");
         Journal::make(folder.path()).expect("made");
         let journal = read(folder.path(), 0).expect("whole").1.journal;
-        let mut model = Model { folder, journal, batches: Vec::new(), durable: 0, flushed: 0, device: Vec::new(), marked: false };
+        let mut model =
+            Model { folder, journal, batches: Vec::new(), durable: 0, flushed: 0, sealed: Vec::new(), device: Vec::new(), marked: false };
         model.synced();
         model
     }
@@ -272,31 +339,62 @@ impl Model {
                 self.synced();
             }
             Step::Seal => {
-                let sealed = self.journal.segment();
+                self.sealed.push((self.journal.segment(), self.batches.len()));
                 self.journal.seal(STAMP).expect("writable");
                 self.synced();
-                self.flushed = self.batches.len();
-                assert!(self.journal.recycle(sealed).expect("renamed"));
             }
-            Step::PowerLoss(sectors) => self.lose_power(sectors),
+            Step::SealInVain(sync, sectors) => self.seal_in_vain(*sync, sectors),
+            Step::GiveUp => {
+                for (segment, last) in std::mem::take(&mut self.sealed) {
+                    self.flushed = last;
+                    if !self.journal.recycle(segment, u64::MAX).expect("renamed") {
+                        fs::remove_file(self.journal.path_of(segment)).expect("removable");
+                    }
+                }
+            }
+            Step::PowerLoss(sectors) => {
+                let left = torn(&self.device, &self.newest(), sectors);
+                fs::write(self.journal.path_of(self.journal.segment()), left).expect("writable");
+                self.recover();
+            }
         }
     }
 
-    fn lose_power(&mut self, sectors: &[bool]) {
-        let mut left = self.newest();
-        let old = |place: usize| self.device.get(place..place + SECTOR_BYTES).unwrap_or(&[0; SECTOR_BYTES]);
-        for (index, sector) in left.chunks_mut(SECTOR_BYTES).enumerate() {
-            if sectors[index % sectors.len()] {
-                sector.copy_from_slice(old(index * SECTOR_BYTES));
+    fn seal_in_vain(&mut self, sync: usize, sectors: &[bool]) {
+        let (sealed, next) = (self.journal.segment(), self.journal.segment() + 1);
+        SYNCS.with_borrow_mut(Vec::clear);
+        self.journal.seal(STAMP).expect("writable");
+        let syncs = SYNCS.with_borrow(Vec::clone);
+        let (before, under_way) = (&syncs[..sync % syncs.len()], &syncs[sync % syncs.len()]);
+        let image = |segment| {
+            let durable = before.iter().rev().find(|(of, _)| *of == segment).map(|(_, image)| image.clone());
+            let durable = durable.or_else(|| (segment == sealed).then(|| self.device.clone()));
+            if under_way.0 == segment { Some(torn(&durable.unwrap_or_default(), &under_way.1, sectors)) } else { durable }
+        };
+        for segment in [sealed, next] {
+            match image(segment) {
+                Some(image) => fs::write(self.journal.path_of(segment), image).expect("writable"),
+                None => fs::remove_file(self.journal.path_of(segment)).expect("removable"),
             }
         }
-        fs::write(self.journal.path_of(self.journal.segment()), left).expect("writable");
+        if before.iter().any(|(of, _)| *of == sealed) {
+            self.durable = self.batches.len();
+        }
+        self.recover();
+        if self.journal.segment() == next {
+            self.sealed.push((sealed, self.batches.len()));
+        }
+    }
+
+    /// Opens the journal again, and holds it against what was written.
+    fn recover(&mut self) {
         let mut found = Vec::new();
         let recovered = recover(self.folder.path(), self.flushed as u64, |writes| {
             let [Write::Put { value, .. }] = &writes[..] else { panic!("{writes:?}") };
             found.push((value.len(), value.first().copied()));
         });
-        self.journal = recovered.expect("a power loss is no damage").journal;
+        let recovered = recovered.expect("a power loss is no damage");
+        self.journal = recovered.journal;
         let held = self.journal.last() as usize;
         assert!((self.durable..=self.batches.len()).contains(&held), "{held} of {}, {} synced", self.batches.len(), self.durable);
         self.batches.truncate(held);
@@ -304,6 +402,18 @@ impl Model {
         assert_eq!(found, numbered.skip(self.flushed).collect::<Vec<_>>());
         self.synced();
     }
+}
+
+/// What a power loss leaves of a file: of each sector the new bytes, or the old ones.
+fn torn(old: &[u8], new: &[u8], sectors: &[bool]) -> Vec<u8> {
+    let mut left = new.to_vec();
+    for (index, sector) in left.chunks_mut(SECTOR_BYTES).enumerate() {
+        if sectors[index % sectors.len()] {
+            let place = index * SECTOR_BYTES;
+            sector.copy_from_slice(old.get(place..place + SECTOR_BYTES).unwrap_or(&[0; SECTOR_BYTES]));
+        }
+    }
+    left
 }
 
 proptest! {

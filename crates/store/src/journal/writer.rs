@@ -8,7 +8,7 @@
 //! `buffer` begins at a block's edge with what the file holds of that block. It goes to the file in whole blocks, filled up with zeroes,
 //! at a sync or when it is long; what is in it until then is lost with the process.
 
-use super::record::{self, Kind};
+use super::record::{self, Seed};
 use super::segment;
 use crate::engine::Write;
 use crate::stamp::Stamp;
@@ -28,6 +28,7 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 pub struct Journal {
     folder: PathBuf,
     segment: u64,
+    secret: Seed,
     file: File,
     /// What follows `start` in the segment; what of that is in the file already lies before `written`.
     buffer: Vec<u8>,
@@ -47,30 +48,22 @@ impl Journal {
     }
 
     /// Goes on in segment `number`, which has `bytes` and is free behind them.
-    pub(super) fn resume(folder: &Path, number: u64, bytes: &[u8], last: u64) -> io::Result<Journal> {
+    pub(super) fn resume(folder: &Path, number: u64, secret: Seed, bytes: &[u8], last: u64) -> io::Result<Journal> {
         let file = segment::open(&segment::path(folder, number), false)?;
         let start = bytes.len() / BLOCK_BYTES * BLOCK_BYTES;
         let buffer = bytes[start..].to_vec();
-        let allocated = file.metadata()?.len();
-        Ok(Journal {
-            folder: folder.to_owned(),
-            segment: number,
-            file,
-            written: buffer.len(),
-            buffer,
-            start: start as u64,
-            allocated,
-            last,
-        })
+        let (written, start, allocated) = (buffer.len(), start as u64, file.metadata()?.len());
+        Ok(Journal { folder: folder.to_owned(), segment: number, secret, file, buffer, written, start, allocated, last })
     }
 
     /// Begins segment `number`, which is not there.
     fn begin(folder: &Path, number: u64, last: u64, stamp: Option<Stamp>) -> io::Result<Journal> {
+        let secret = draw_secret()?;
         let file = segment::make(folder, number)?;
         let allocated = file.metadata()?.len() / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
         let mut buffer = Vec::new();
-        record::put(&mut buffer, number, Kind::Begin, last, stamp, &[]);
-        Ok(Journal { folder: folder.to_owned(), segment: number, file, buffer, written: 0, start: 0, allocated, last })
+        record::put_begin(&mut buffer, number, last, secret, stamp);
+        Ok(Journal { folder: folder.to_owned(), segment: number, secret, file, buffer, written: 0, start: 0, allocated, last })
     }
 
     /// The number of the newest segment.
@@ -91,14 +84,15 @@ impl Journal {
     /// Adds a batch; `mark` is there if it is the first one after a sync.
     pub fn append(&mut self, mark: Option<Option<Stamp>>, writes: &[Write]) -> io::Result<()> {
         self.last += 1;
-        let kind = if mark.is_some() { Kind::Mark } else { Kind::Data };
-        record::put(&mut self.buffer, self.segment, kind, self.last, mark.flatten(), writes);
+        record::put_batch(&mut self.buffer, self.secret, self.last, mark, writes);
         if self.buffer.len() > BUFFER_BYTES_MAX { self.flush() } else { Ok(()) }
     }
 
     /// Makes durable what was added.
     pub fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
+        #[cfg(test)]
+        super::tests::note_sync(self);
         self.file.sync_data()
     }
 
@@ -118,14 +112,16 @@ impl Journal {
         let full = length / BLOCK_BYTES * BLOCK_BYTES;
         self.buffer.truncate(length);
         self.buffer.drain(..full);
+        self.buffer.shrink_to(2 * BUFFER_BYTES_MAX);
         self.start += full as u64;
         self.written = self.buffer.len();
         Ok(())
     }
 
-    /// Gives up a segment before the newest: its file becomes the spare one. False if there is one already; then it is to be removed.
-    pub fn recycle(&self, number: u64) -> io::Result<bool> {
-        segment::recycle(&self.folder, number)
+    /// Gives up a segment before the newest: its file becomes the spare one. False if there is one already, or if it has more than `bytes_max`
+    /// bytes; then it is to be removed.
+    pub fn recycle(&self, number: u64, bytes_max: u64) -> io::Result<bool> {
+        segment::recycle(&self.folder, number, bytes_max)
     }
 
     /// The file of a segment.
@@ -136,11 +132,20 @@ impl Journal {
     /// Ends the segment and begins the next; all is durable then. The next is there before the end of this one says so, and is used only
     /// after: so its loss would be noticed.
     pub fn seal(&mut self, stamp: Option<Stamp>) -> io::Result<()> {
+        // The end vouches for what is before it.
+        self.sync()?;
         let mut next = Journal::begin(&self.folder, self.segment + 1, self.last, stamp)?;
         next.sync()?;
-        record::put(&mut self.buffer, self.segment, Kind::End, self.last, None, &[]);
+        record::put_end(&mut self.buffer, self.secret, self.last);
         self.sync()?;
         *self = next;
         Ok(())
     }
+}
+
+/// A number that nobody can guess.
+fn draw_secret() -> io::Result<Seed> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(Seed::from_le_bytes(bytes))
 }
