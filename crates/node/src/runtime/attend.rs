@@ -4,14 +4,8 @@ use std::sync::Arc;
 
 /// Has what waits in a mailbox taken.
 pub trait Attend: Send + Sync {
-    /// Something was added: steps with what waits, if the actor is free, as long as `goes_on` says so. The rest is left to the actor's own
-    /// thread.
-    fn attend_while(&self, goes_on: &dyn Fn() -> bool);
-
-    /// Something was added.
-    fn attend(&self) {
-        self.attend_while(&|| true);
-    }
+    /// Something was added: steps with what waits, if the actor is free. What is too much is left to the actor's own thread.
+    fn attend(&self);
 
     /// Nothing is taken any more, and nobody is answered.
     fn close(&self);

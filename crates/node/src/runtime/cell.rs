@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 
 /// So many steps others than the actor's own thread make before they leave the rest to it.
-const STEPS_MAX: usize = 64;
+const STEPS_MAX: usize = 256;
 /// So many steps the actor's own thread makes before whoever waits for that thread, or for the actor, gets a turn.
 const STEPS_AT_HOME_MAX: usize = 1_024;
 /// While a queue has no room, the actor's own thread looks so often whether it has again.
@@ -131,7 +131,7 @@ impl<A: Hosted, E: Engine> Cell<A, E> {
     async fn turn(&self) -> Result<Option<Option<Instant>>, Ended> {
         for round in 0.. {
             let mut steps = STEPS_AT_HOME_MAX;
-            let (left, gathers) = self.drive(&mut self.lock(), |driver| Ok((driver.work(&mut steps, &|| true)?, driver.gathers())))?;
+            let (left, gathers) = self.drive(&mut self.lock(), |driver| Ok((driver.work(&mut steps)?, driver.gathers())))?;
             match left {
                 Left::Steps => {
                     self.drive(&mut self.lock(), Driver::flush)?;
@@ -158,7 +158,7 @@ impl<A: Hosted, E: Engine> Cell<A, E> {
 }
 
 impl<A: Hosted, E: Engine> Attend for Cell<A, E> {
-    fn attend_while(&self, goes_on: &dyn Fn() -> bool) {
+    fn attend(&self) {
         if !self.in_place {
             return self.mailbox.rouse();
         }
@@ -166,7 +166,7 @@ impl<A: Hosted, E: Engine> Attend for Cell<A, E> {
         loop {
             // Who has it looks into the mailbox again after it has let go.
             let Ok(mut slot) = self.driver.try_lock() else { return };
-            let worked = self.drive(&mut slot, |driver| Ok((driver.work(&mut steps, goes_on)?, driver.wakes_late())));
+            let worked = self.drive(&mut slot, |driver| Ok((driver.work(&mut steps)?, driver.wakes_late())));
             drop(slot);
             match worked {
                 Ok((Left::Nothing, late)) => {

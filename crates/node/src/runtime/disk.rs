@@ -112,7 +112,7 @@ fn serve<A: Hosted, E: Engine>(mut writer: Writer<A, E>, cell: &dyn Attend, end:
     loop {
         let Some(group) = end.take(GROUP_MAX, writer.due()) else { return writer.sync() };
         writer.commit(group)?;
-        // Where more is to be written that comes first.
-        cell.attend_while(&|| end.is_empty());
+        // Also where more is to be written: to wake another thread for these steps would take as long as they do.
+        cell.attend();
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Hosted;
 use super::disk::{Disk, Failed};
-use super::loader::{self, Loaders};
+use super::loader::Loaders;
 use super::mailbox::Mailbox;
 use super::requests::Requests;
 use super::unapplied::Unapplied;
@@ -102,12 +102,12 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
         self.flush()
     }
 
-    /// Steps with the timers that have run out and with what waits in the mailbox, as long as there are `steps` left and `goes_on` says so.
-    pub fn work(&mut self, steps: &mut usize, goes_on: &dyn Fn() -> bool) -> Result<Left, Ended> {
+    /// Steps with the timers that have run out and with what waits in the mailbox, as long as there are `steps` left.
+    pub fn work(&mut self, steps: &mut usize) -> Result<Left, Ended> {
         let now = Instant::now();
         loop {
             while self.is_due(now) || !self.taken.is_empty() {
-                if *steps == 0 || !goes_on() {
+                if *steps == 0 {
                     return Ok(Left::Steps);
                 }
                 if !self.parts.disk.has_room() || !self.parts.loaders.has_room() {
@@ -218,7 +218,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
 
     fn load(&mut self, token: Token, load: Load) -> Result<(), Ended> {
         self.outstanding += 1;
-        let is_short = loader::is_short(&load);
+        let is_short = load.is_short();
         let parts = &mut self.parts;
         if is_short && let Some(loaded) = parts.newest.answer(&load) {
             self.loaded.push_back(Input::Loaded { token, loaded });

@@ -19,19 +19,8 @@ use std::thread::JoinHandle;
 const LOADERS: usize = 2;
 /// While so many loads wait for them, the actor makes no step.
 const LOADS_MAX: usize = 16_384;
-/// So many keys at the most are read within a step.
-const KEYS_INLINE_MAX: usize = 64;
 /// So many entries are collected at a time, so that writers get their turn in between.
 const COLLECT_STEP: usize = 256;
-
-/// True if `load` is so short that handing it to another thread would cost more.
-pub fn is_short(load: &Load) -> bool {
-    match load {
-        Load::Get { keys, .. } | Load::Stamps { keys } => keys.len() <= KEYS_INLINE_MAX,
-        Load::Versions { versions, .. } => versions.len() <= KEYS_INLINE_MAX,
-        Load::Scan { .. } | Load::ScanStamps { .. } | Load::Records { .. } => false,
-    }
-}
 
 /// The way to the threads. They end when it is dropped.
 pub struct Loaders {
