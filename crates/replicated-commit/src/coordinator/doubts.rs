@@ -136,7 +136,7 @@ impl Coordinator {
     /// the source of the copy is in doubt about it, too.
     pub(crate) fn settle_copied(&mut self, near: &NearCoordinator<'_>, epoch: u64) {
         work::add(self.attempts.len());
-        let in_doubt = |state: &&mut AttemptState| state.is_in_doubt() && state.meta.epoch < epoch;
+        let in_doubt = |state: &&mut Box<AttemptState>| state.is_in_doubt() && state.meta.epoch < epoch;
         for state in self.attempts.values_mut().filter(in_doubt) {
             let attempt = state.meta.attempt;
             let is_prepared = near.cohort.has_entry(&attempt);

@@ -61,7 +61,8 @@ enum Supersedes {
 /// The attempts that one coordinator knows of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coordinator {
-    attempts: BTreeMap<Attempt, AttemptState>,
+    /// Apart from the map, whose nodes would be large, and be moved about: most are kept and never looked at again.
+    attempts: BTreeMap<Attempt, Box<AttemptState>>,
     /// Those not resolved: few beside the many that are kept until they are old.
     unresolved: BTreeSet<Attempt>,
     /// Those that somebody has proposed to commit by assumption, and whose outcome is open.
@@ -104,7 +105,7 @@ impl Coordinator {
     fn state_of(&mut self, meta: &Meta, now: Time) -> &mut AttemptState {
         self.attempts.entry(meta.attempt).or_insert_with(|| {
             self.unresolved.insert(meta.attempt);
-            AttemptState::new(meta.clone(), now)
+            Box::new(AttemptState::new(meta.clone(), now))
         })
     }
 
@@ -162,7 +163,7 @@ impl Coordinator {
         if !state.is_resolved() {
             self.unresolved.insert(attempt);
         }
-        self.attempts.insert(attempt, state);
+        self.attempts.insert(attempt, Box::new(state));
     }
 
     /// Regions that are lost, as an operator says who cannot declare them so before `attempt` is settled, or a round that is promised.
@@ -175,7 +176,7 @@ impl Coordinator {
         let attempts: Vec<Attempt> = self.unresolved.iter().copied().collect();
         work::add(attempts.len());
         for attempt in attempts {
-            let concerns = |state: &&mut AttemptState| !state.is_resolved() || state.asked || state.is_resolving();
+            let concerns = |state: &&mut Box<AttemptState>| !state.is_resolved() || state.asked || state.is_resolving();
             let Some(state) = self.attempts.get_mut(&attempt).filter(concerns) else { continue };
             let age = now.since(state.since);
             if state.vote.is_some() && !state.has_yes() && age >= cx.config.outcome_deadline {

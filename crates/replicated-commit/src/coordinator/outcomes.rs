@@ -90,7 +90,7 @@ impl Coordinator {
     /// Marks the attempt resolved: nobody in this region waits for it any more. Adds that to `batch`.
     /// True if somebody waited.
     pub(crate) fn resolve(&mut self, attempt: Attempt, batch: &mut Batch) -> bool {
-        let waited = self.attempts.get_mut(&attempt).is_some_and(AttemptState::resolve);
+        let waited = self.attempts.get_mut(&attempt).is_some_and(|state| state.resolve());
         if waited {
             self.put_resolved(attempt, batch);
         }
@@ -170,7 +170,7 @@ impl Coordinator {
     pub(crate) fn is_withheld(&self, near: &NearCoordinator<'_>, attempt: &Attempt) -> bool {
         let state = self.attempts.get(attempt);
         let may_abort = |state: &AttemptState| state.decision().is_none() && state.acceptor.has_accepted_abort();
-        near.cohort.is_bound(attempt) || state.is_some_and(may_abort)
+        near.cohort.is_bound(attempt) || state.is_some_and(|state| may_abort(state))
     }
 
     /// This site has found the outcome: tells all regions that vote.
@@ -281,7 +281,7 @@ impl Coordinator {
     /// All cohorts of this region say that they have applied a commit, the last of them by `batch`: the gateway may wait for that. Where nobody
     /// waited, as the rows come by the log, they had nothing to apply.
     pub(crate) fn on_all_applied(&mut self, meta: &Meta, mut batch: Batch, cx: &mut Context<'_>) {
-        let has_yes = self.attempts.get(&meta.attempt).is_some_and(AttemptState::has_yes);
+        let has_yes = self.attempts.get(&meta.attempt).is_some_and(|state| state.has_yes());
         let have_applied = self.resolve(meta.attempt, &mut batch) || has_yes;
         if meta.two_rounds && have_applied {
             let confirmed = Promise::Confirmed { attempt: meta.attempt, region: cx.me.region };

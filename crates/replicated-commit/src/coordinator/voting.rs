@@ -9,7 +9,6 @@
 //!
 //! Invariant: a vote is on disk before it is told; a final one never changes. A later attempt of a transaction says that the earlier ones aborted.
 
-use super::attempt::AttemptState;
 use super::{Coordinator, Supersedes};
 use crate::context::{Context, Local};
 use crate::message::{Attempt, Meta, Note, Part, Promise, Voted};
@@ -217,7 +216,7 @@ impl Coordinator {
         if self.is_forgotten(&attempt) {
             cx.fx.count("commit.asked_forgotten");
             let is_own = from.region == cx.me.region;
-            let is_resolving = self.attempts.get(&attempt).is_some_and(AttemptState::is_resolving);
+            let is_resolving = self.attempts.get(&attempt).is_some_and(|state| state.is_resolving());
             if !(is_own && is_resolving) {
                 let promise = Promise::Forgotten { attempt, region: cx.me.region, log_end: near.cohort.log_end() };
                 cx.fx.persist(Batch::new()).send(from, promise);
