@@ -9,7 +9,7 @@
 //!   on each input:       step(now, input, fx); then carry out fx in the order written:
 //!     Send               hand to the transport; may be lost, delayed, doubled, reordered
 //!     SetTimer           later: step(Timer)              — never before the span has passed
-//!     Load               read the store as of all Persists written before; then step(Loaded)
+//!     Load               read the store, with all Persists written before and perhaps with later ones; then step(Loaded)
 //!     Persist            append to the store's queue: visible to later Loads at once, durable later
 //!                        once durable, in queue order: carry out its gated sends and answers,
 //!                        then step(Persisted) if it asks for that; one that nobody
@@ -432,6 +432,21 @@ pub enum Load {
         /// No more once there are so many bytes: there is at least one record, if there is any and `limit` allows it.
         bytes: usize,
     },
+}
+
+/// So many keys at the most are read within a step.
+const KEYS_SHORT_MAX: usize = 64;
+
+impl Load {
+    /// True if it is so short that a driver answers it within the step, unless writes of its keys are on their way: the answer to any other
+    /// may show what was written after it was asked for.
+    pub fn is_short(&self) -> bool {
+        match self {
+            Load::Get { keys, .. } | Load::Stamps { keys } => keys.len() <= KEYS_SHORT_MAX,
+            Load::Versions { versions, .. } => versions.len() <= KEYS_SHORT_MAX,
+            Load::Scan { .. } | Load::ScanStamps { .. } | Load::Records { .. } => false,
+        }
+    }
 }
 
 /// A version of a row.

@@ -50,8 +50,10 @@ pub struct LocalDelays {
     pub message: Span,
     /// One step of an actor, from when its input is taken up to when its effects are carried out. Inputs meanwhile wait.
     pub step: Span,
-    /// From a load to its answer, which shows the store as of the load.
+    /// From a [short](rhumb_core::Load::is_short) load to its answer, which shows the store as of the load.
     pub load: Span,
+    /// From a long load to its answer, which shows the store as of the answer.
+    pub long_load: Span,
     /// One sync of the disk.
     pub sync: Span,
     /// What one row read from the store, or one version written there, keeps the processor of the site busy, beyond the step that
@@ -99,6 +101,7 @@ impl LocalDelays {
         message: Span::ZERO,
         step: Span::ZERO,
         load: Span::ZERO,
+        long_load: Span::ZERO,
         sync: Span::ZERO,
         row: Span::ZERO,
         request: Span::ZERO,
@@ -113,6 +116,7 @@ impl Default for LocalDelays {
             message: Span::from_micros(100),
             step: Span::from_micros(10),
             load: Span::from_micros(50),
+            long_load: Span::from_micros(50),
             sync: Span::from_millis(1),
             row: Span::ZERO,
             request: Span::ZERO,

@@ -28,6 +28,7 @@ pub const LOCAL: LocalDelays = LocalDelays {
     message: Span::from_micros(100),
     step: Span::from_micros(10),
     load: Span::from_micros(50),
+    long_load: Span::from_micros(50),
     sync: Span::from_millis(1),
     row: Span::from_micros(20),
     request: Span::ZERO,

@@ -103,6 +103,9 @@ struct Shape {
     bounds: Bounds,
 }
 
+/// How long a long load takes at a site alone: long enough for commits to overtake what it reads.
+const LONG_LOAD_ALONE: Span = Span::from_millis(2);
+
 impl Scenario for ReplicatedCommit {
     fn name(&self) -> &'static str {
         match self.replicas {
@@ -223,7 +226,10 @@ impl ReplicatedCommit {
     }
 
     fn world(&self, shape: &Shape, seed: u64, tracing: bool) -> World<Site> {
-        let config = kit::realistic(Config::of_regions(shape.regions, shape.shards), shape.sync, tracing);
+        let mut config = kit::realistic(Config::of_regions(shape.regions, shape.shards), shape.sync, tracing);
+        if self.replicas == Replicas::Alone {
+            config.local.long_load = LONG_LOAD_ALONE;
+        }
         let topology = Arc::new(config.topology.clone());
         let mut protocol = protocol::Config::default();
         if shape.collects {

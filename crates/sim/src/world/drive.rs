@@ -9,7 +9,7 @@ use crate::network::TOO_LARGE;
 use crate::planted::Planted;
 use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, MESSAGE_BYTES_MAX, RequestId, Token, UNSYNCED_MAX};
 use rhumb_core::record::encoded_bytes;
-use rhumb_core::{SiteId, Span, Time, work};
+use rhumb_core::{Load, Loaded, SiteId, Span, Time, work};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -25,6 +25,8 @@ pub(crate) enum Event<A: Actor> {
     Arrival { from: SiteId, to: SiteId, sent: Time, body: Body<A::Note, A::Promise> },
     /// An input to one incarnation of a site: a timer, an answer of the store.
     Input { site: SiteId, incarnation: u64, input: Input<A> },
+    /// The store of one incarnation of a site answers.
+    Load { site: SiteId, incarnation: u64, token: Token, load: Load },
     /// A site steps with the first input that waits.
     Turn { site: SiteId, incarnation: u64 },
     /// A sync of a site's disk ends.
@@ -50,6 +52,12 @@ impl<A: Actor> World<A> {
             Event::Input { site, incarnation, input } => {
                 if self.is_alive(site, incarnation) {
                     self.input(site, input);
+                }
+            }
+            Event::Load { site, incarnation, token, load } => {
+                if self.is_alive(site, incarnation) {
+                    let loaded = self.site(site).store.load(&load).expect("memory does not fail");
+                    self.loaded(site, token, loaded, self.now);
                 }
             }
             Event::Turn { site, incarnation } => {
@@ -204,11 +212,18 @@ impl<A: Actor> World<A> {
             }
             Effect::Load { .. } if self.site(site).is_damaged => self.refuse(site, "a block of its disk cannot be read"),
             Effect::Load { token, load } => {
+                let local = self.config.local;
+                let answered = self.now + if load.is_short() { local.load } else { local.long_load };
                 let state = self.site_mut(site);
-                let process = state.process.as_mut().expect("effects are those of a site that is up");
-                let loaded = state.store.load_through(&mut process.newest, &load).expect("memory does not fail");
-                self.charge_loaded(site, &loaded);
-                self.schedule_input(site, self.now + self.config.local.load, Input::Loaded { token, loaded });
+                if load.is_short() {
+                    let process = state.process.as_mut().expect("effects are those of a site that is up");
+                    let loaded = state.store.load_through(&mut process.newest, &load).expect("memory does not fail");
+                    self.loaded(site, token, loaded, answered);
+                } else {
+                    // As late as it can be: it shows what is written until then.
+                    let incarnation = state.incarnation;
+                    self.schedule.push(answered, Event::Load { site, incarnation, token, load });
+                }
             }
             Effect::Persist { batch, token, then } => self.persist(site, &batch, token, then),
             Effect::Answer { id, answer } => self.answer(site, id, answer),
@@ -216,6 +231,11 @@ impl<A: Actor> World<A> {
             Effect::Count(event) => *self.probes.entry(event).or_default() += 1,
             Effect::Trace(line) => self.trace.line(self.now, format_args!("{site} · {line}")),
         }
+    }
+
+    fn loaded(&mut self, site: SiteId, token: Token, loaded: Loaded, at: Time) {
+        self.charge_loaded(site, &loaded);
+        self.schedule_input(site, at, Input::Loaded { token, loaded });
     }
 
     fn schedule_input(&mut self, site: SiteId, at: Time, input: Input<A>) {

@@ -69,7 +69,8 @@ fn no_seed_shows_an_anomaly_while_replicas_move() {
 }
 
 /// The same at a cluster of one site.
-const RARE_ALONE: [&str; 4] = ["commit.accept_again", "commit.in_one_phase", "disk.sync_failed", "read.waits_for_prepared"];
+const RARE_ALONE: [&str; 5] =
+    ["commit.accept_again", "commit.in_one_phase", "disk.sync_failed", "read.overtaken_by_commit", "read.waits_for_prepared"];
 
 #[test]
 fn no_seed_shows_an_anomaly_where_one_site_is_the_cluster() {

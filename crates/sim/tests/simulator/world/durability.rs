@@ -42,15 +42,15 @@ fn a_gated_answer_leaves_when_its_write_is_durable() {
 }
 
 #[test]
-fn a_load_shows_what_was_written_before_it_durable_or_not_and_nothing_later() {
+fn a_long_load_shows_what_was_written_before_its_answer_durable_or_not() {
     let mut world = started(1);
     world.submit(A, Request::Get);
     world.submit(A, Request::Put(1));
     world.submit(A, Request::Get);
     world.submit(A, Request::Put(2));
     world.run_for(Span::from_micros(200)).expect("runs");
-    // Loads are written at 10 and 30, take 50, and the answer is stepped 10 later.
-    assert_eq!(replies(&mut world, START), [(70, Some(Answer::Value(None))), (90, Some(Answer::Value(Some(1))))]);
+    // Loads are asked for at 10 and 30, take 50, and the answer is stepped 10 later. The last write is of 40.
+    assert_eq!(replies(&mut world, START), [(70, Some(Answer::Value(Some(2)))), (90, Some(Answer::Value(Some(2))))]);
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub const LOCAL: LocalDelays = LocalDelays {
     message: Span::from_micros(100),
     step: Span::from_micros(10),
     load: Span::from_micros(50),
+    long_load: Span::from_micros(50),
     sync: Span::from_micros(1_000),
     row: Span::ZERO,
     request: Span::ZERO,
