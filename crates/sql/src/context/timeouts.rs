@@ -15,7 +15,7 @@
 //! |---|---|---|---|---|---|
 //! | [`STARTUP_TIMEOUT`] | 10 s | the connection | the end of its first packets | the connection | `sql/src/server.rs` |
 //! | [`WRITE_STALL_TIMEOUT`] | 60 s, or what the options of the server say | an answer that the client does not read | its first byte read | the connection | `sql/src/wire/connection.rs` |
-
+//!
 //! Whatever the settings say, Replicated Commit ends a read after `read_timeout`, leaves a commit's outcome unknown after `outcome_deadline`, and asks
 //! for locks that are denied a bounded number of times (`replicated-commit/src/config.rs`).
 

@@ -1,13 +1,14 @@
 //! From a parsed statement to something that runs: the fast path for single tables, the query engine for the rest.
 //!
 //! ```text
-//!   statement ─ rewrite ─┬─ INSERT … VALUES ───────────────→ insert
-//!                        ├─ UPDATE, DELETE of one table ───→ modify
-//!                        ├─ SELECT of one table ───────────→ select
-//!                        ├─ SELECT of no table ────────────→ singleton; with acquire() or release() → tokens
-//!                        ├─ CALL ──────────────────────────→ call → each statement of the procedure, its parameters bound
-//!                        └─ anything else ─────────────────→ query (DataFusion)
+//!   statement ─ rewrite ─┬─ INSERT ─────────────────────────→ insert; its rows by query if it has a SELECT
+//!                        ├─ UPDATE, DELETE ─────────────────→ modify; its rows by query if it names more than one table
+//!                        ├─ SELECT of the rows of one table ─→ select: no DISTINCT, groups or aggregates, in the order of a key if any
+//!                        ├─ SELECT of no table ─────────────→ singleton
+//!                        ├─ CALL ───────────────────────────→ call → each statement of the procedure, its parameters bound
+//!                        └─ anything else, EXPLAIN too ─────→ query (DataFusion)
 //! ```
+//! `SELECT` of acquire() or release() is run by the session before it comes here, as [`plan_tokens`] plans it.
 //! What is made here runs in [`executor`](crate::executor).
 
 mod arguments;
