@@ -25,19 +25,29 @@ pub struct Collected {
 
 impl<E: Engine> Store<E> {
     /// Removes what [`Collect`] allows, in steps of at most `limit` (at least 1) removed versions and index entries each.
-    /// Durable after the next sync; lost in a crash, it is done again. Keeps writers waiting while it runs.
+    /// Durable after the next sync; lost in a crash, it is done again. Writers wait for the removals, not for the walk that finds them, unless
+    /// they put versions as old as those that may go.
     pub fn collect(&self, collect: Collect, limit: usize) -> Result<Collected, StoreError> {
-        let mut swept = self.lock();
         let mut total = Collected { versions: 0, more: false };
         let mut left = limit.max(1);
         for (index, upto) in [(Index::Written, collect.horizon), (Index::Deleted, collect.deletions.min(collect.horizon))] {
-            let from = swept.of(index);
-            let sweep = Sweep::run(&*self.engine().view(), index, *from, upto, left)?;
+            let from = self.lock().begin(index);
+            let mut sweep = Sweep::run(&*self.engine().view(), index, &from, upto, left)?;
+            let mut swept = self.lock();
+            if swept.is_late(upto) {
+                // What it would remove may have been put again meanwhile.
+                let from = swept.of(index).clone();
+                sweep = Sweep::run(&*self.engine().view(), index, &from, upto, left)?;
+            }
             left -= sweep.writes.len();
             total.versions += sweep.versions;
             total.more |= sweep.cut_off_at.is_some();
             self.engine().write(sweep.writes)?;
-            *from = (*from).max(sweep.cut_off_at.unwrap_or(upto.next()));
+            let from = swept.of(index);
+            let end = sweep.cut_off_at.unwrap_or_else(|| layout::index_past(index, upto));
+            if *from < end {
+                *from = end;
+            }
             if total.more {
                 break;
             }
@@ -52,26 +62,27 @@ struct Sweep {
     writes: Vec<Write>,
     /// How many of those are versions.
     versions: usize,
-    /// The timestamp of the first entry it did not finish.
-    cut_off_at: Option<Timestamp>,
+    /// The first entry that it did not finish.
+    cut_off_at: Option<Vec<u8>>,
 }
 
 impl Sweep {
-    fn run(view: &dyn View, index: Index, from: Timestamp, upto: Timestamp, limit: usize) -> Result<Sweep, StoreError> {
+    fn run(view: &dyn View, index: Index, from: &[u8], upto: Timestamp, limit: usize) -> Result<Sweep, StoreError> {
         let mut sweep = Sweep { writes: Vec::new(), versions: 0, cut_off_at: None };
-        if from > upto {
+        let past = layout::index_past(index, upto);
+        if *from >= *past {
             return Ok(sweep);
         }
         let mut done = BTreeSet::new();
-        for entry in view.range(&layout::index_start(index, from), &layout::index_past(index, upto), false) {
+        for entry in view.range(from, &past, false) {
             let (entry, _) = entry?;
-            let (at, prefix) = layout::split_index(&entry)?;
+            let (_, prefix) = layout::split_index(&entry)?;
             if !done.contains(&prefix) {
                 sweep.key(view, index, &prefix, upto, limit)?;
                 done.insert(prefix);
             }
             if sweep.writes.len() == limit {
-                sweep.cut_off_at = Some(at);
+                sweep.cut_off_at = Some(entry.to_vec());
                 break;
             }
             sweep.writes.push(Write::Remove { key: entry });

@@ -13,7 +13,8 @@ use rhumb_store::{Engine, Store, StoreError};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 /// So many threads.
 const LOADERS: usize = 2;
@@ -93,8 +94,10 @@ fn collect<E: Engine>(store: &Store<E>, failure: &Failure, queue: &Receiver<Coll
     let _guard = failure.guard("the thread that collects garbage");
     while let Ok(collect) = queue.recv() {
         loop {
+            let begun = Instant::now();
             match store.collect(collect, COLLECT_STEP) {
-                Ok(collected) if collected.more => {}
+                // Half of the time at the most: clients want the processor too.
+                Ok(collected) if collected.more => thread::sleep(begun.elapsed()),
                 Ok(_) => break,
                 // Garbage that stays harms nobody. If the disk has failed, whoever writes next finds out.
                 Err(error) => {
