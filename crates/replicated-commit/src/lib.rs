@@ -35,7 +35,7 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `message.rs` | messages between sites, requests and answers |
+//! | `message/` | messages between sites, requests and answers |
 //! | `records.rs` | what is kept on disk |
 //! | `site.rs` | the actor |
 //! | `roles/` | which role handles what arrives; what concerns several roles of a site |

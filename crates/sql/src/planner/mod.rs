@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   statement ─ rewrite ─┬─ INSERT ─────────────────────────→ insert; its rows by query if it has a SELECT
-//!                        ├─ UPDATE, DELETE ─────────────────→ modify; its rows by query if it names more than one table
+//!                        ├─ UPDATE, DELETE ─────────────────→ modify; its rows by query if it names more tables, or asks a subquery
 //!                        ├─ SELECT of the rows of one table ─→ select: no DISTINCT, groups or aggregates, in the order of a key if any
 //!                        ├─ SELECT of no table ─────────────→ singleton
 //!                        ├─ CALL ───────────────────────────→ call → each statement of the procedure, its parameters bound
