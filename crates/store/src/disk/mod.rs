@@ -13,7 +13,7 @@
 //! Views take no lock that a writer holds for long: they show what is below a sequence number that rises when a batch is in.
 //!
 //! **Damage.** Blocks of table files carry checksums that are verified whenever one is read from disk; lists of table files are checked by
-//! [`manifest`], the journal by [`journal`]. The value of a mark is the [stamp](crate::stamp) of the store.
+//! [`manifest`], the journal by [`journal`]. A mark has the [stamp](crate::Stamp) of the store.
 
 mod keeper;
 pub mod manifest;
