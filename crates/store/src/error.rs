@@ -94,6 +94,11 @@ pub enum StoreError {
     },
 }
 
+/// Damage at `place`.
+pub(crate) fn damage(place: &Path, detail: impl Into<String>) -> StoreError {
+    StoreError::Corrupt { place: place.display().to_string(), detail: detail.into() }
+}
+
 /// What the error of a file system call on `path` means to the operator.
 pub(crate) fn io_error(path: &Path, source: io::Error) -> StoreError {
     let path = path.to_owned();

@@ -26,7 +26,7 @@ pub struct Collected {
 impl<E: Engine> Store<E> {
     /// Removes what [`Collect`] allows, in steps of at most `limit` (at least 1) removed versions and index entries each.
     /// Durable after the next sync; lost in a crash, it is done again. Writers wait for the removals, not for the walk that finds them, unless
-    /// they put versions as old as those that may go.
+    /// they put versions as old as those that may go. One at a time: what is put meanwhile is noted for one walk only.
     pub fn collect(&self, collect: Collect, limit: usize) -> Result<Collected, StoreError> {
         let mut total = Collected { versions: 0, more: false };
         let mut left = limit.max(1);

@@ -25,6 +25,11 @@ pub fn create_file(path: &Path) -> io::Result<File> {
     File::options().write(true).create(true).truncate(true).mode(FILE_MODE).open(path)
 }
 
+/// Opens the file `path` to be written, as it is; makes it if `make` says so and it is not there.
+pub fn open_file(path: &Path, make: bool) -> io::Result<File> {
+    File::options().write(true).create(make).mode(FILE_MODE).open(path)
+}
+
 /// Takes the rights that others may have on a folder away.
 pub fn close_folder(path: &Path) -> Result<(), StoreError> {
     let mode = fs::metadata(path).map_err(|source| io_error(path, source))?.permissions().mode() & 0o7777;

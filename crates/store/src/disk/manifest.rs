@@ -9,8 +9,7 @@
 //! The library writes that checksum but does not verify it, and takes a tree without `current` for a new one; either would
 //! silently drop table files. A data folder is taken into use only when its tree is made, so it may not be lacking.
 
-use crate::error::StoreError;
-use crate::error::io_error;
+use crate::error::{StoreError, damage, io_error};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -34,8 +33,4 @@ fn is_sound(tree: &Path) -> io::Result<bool> {
     let Some((checksum, [0])) = rest.split_first_chunk::<16>() else { return Ok(false) };
     let manifest = fs::read(tree.join(format!("v{}", u64::from_le_bytes(*number))))?;
     Ok(xxh3_128(&manifest) == u128::from_le_bytes(*checksum))
-}
-
-fn damage(place: &Path, detail: &str) -> StoreError {
-    StoreError::Corrupt { place: place.display().to_string(), detail: detail.into() }
 }

@@ -23,7 +23,7 @@ mod tests;
 mod views;
 
 use crate::engine::{Engine, Entries, View, Write};
-use crate::error::{StoreError, io_error};
+use crate::error::{StoreError, damage, io_error};
 use crate::folder::Folder;
 use crate::journal::{self, Journal, Recovered};
 use crate::private;
@@ -185,12 +185,10 @@ impl Shared {
         let sequence = SequenceNumberCounter::default();
         let tree = open_tree(&path, options, &sequence).map_err(tree_error)?;
         sequence.set(tree.get_highest_persisted_seqno().map_or(1, |highest| highest + 1));
-        let flushed = tree
-            .get(FLUSHED, sequence.get())
-            .map_err(tree_error)?
-            .map_or(Some(0), |value| Some(u64::from_be_bytes(value.as_ref().try_into().ok()?)));
-        let flushed = flushed
-            .ok_or_else(|| StoreError::Corrupt { place: path.display().to_string(), detail: "its count of batches is garbled".into() })?;
+        let flushed = match tree.get(FLUSHED, sequence.get()).map_err(tree_error)? {
+            Some(value) => u64::from_be_bytes(value.as_ref().try_into().map_err(|_| damage(&path, "its count of batches is garbled"))?),
+            None => 0,
+        };
         let recovered = journal::recover(&path.join(JOURNAL), flushed, |writes| insert(&tree, sequence.next(), writes))?;
         let Recovered { journal, sealed, stamp } = recovered;
         let sealed: VecDeque<u64> = sealed.into();
@@ -367,15 +365,14 @@ fn insert(tree: &AnyTree, sequence: SeqNo, writes: Vec<Write>) {
 
 /// What an error of the tree means to the operator.
 fn store_error(path: &Path, error: lsm_tree::Error) -> StoreError {
-    let damage = |detail: String| StoreError::Corrupt { place: path.display().to_string(), detail };
     match error {
         lsm_tree::Error::Io(source) => match source.kind() {
             // Invalid input: a damaged offset led to a place that no file has.
             ErrorKind::UnexpectedEof | ErrorKind::NotFound | ErrorKind::InvalidData | ErrorKind::InvalidInput => {
-                damage(format!("a file is missing, cut short or garbled ({source})"))
+                damage(path, format!("a file is missing, cut short or garbled ({source})"))
             }
             _ => io_error(path, source),
         },
-        other => damage(other.to_string()),
+        other => damage(path, other.to_string()),
     }
 }

@@ -1,11 +1,12 @@
 //! Reads the segments of a journal, and tells what a crash left from damage.
 
 use super::record::{self, Kind, Record, Seed};
-use super::segment::{self, damage};
+use super::segment;
 use super::writer::{BLOCK_BYTES, Journal};
 use crate::device;
 use crate::engine::Write;
-use crate::error::{StoreError, io_error};
+use crate::error::{StoreError, damage, io_error};
+use crate::private;
 use crate::stamp::Stamp;
 use bytes::Bytes;
 use std::io;
@@ -88,7 +89,7 @@ fn read_all<'a>(folder: &'a Path, flushed: u64, batch: &mut dyn FnMut(Vec<Write>
         if is_newest {
             reader.check_end(&segment, followers)?;
         } else if followers.is_empty() {
-            return Err(damage(&segment::path(folder, number + 1), "a segment of the journal is missing".into()));
+            return Err(damage(&segment::path(folder, number + 1), "a segment of the journal is missing"));
         } else {
             // Only of the newest are the bytes wanted again.
             segment.bytes = Bytes::new();
@@ -182,7 +183,7 @@ fn clear_behind(folder: &Path, newest: &Segment) -> io::Result<()> {
     if end == newest.bytes.len() && behind.iter().all(|&byte| byte == 0) {
         return Ok(());
     }
-    let file = segment::open(&segment::path(folder, newest.number), false)?;
+    let file = private::open_file(&segment::path(folder, newest.number), false)?;
     file.write_all_at(&vec![0; end - newest.whole], newest.whole as u64)?;
     file.sync_data()
 }

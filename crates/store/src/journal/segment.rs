@@ -1,15 +1,14 @@
 //! The files of segments.
 
-use crate::error::{StoreError, io_error};
+use crate::error::{StoreError, damage, io_error};
+use crate::private;
 use crate::small_file::sync_folder;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 const EXTENSION: &str = "jnl";
 const SPARE: &str = "spare";
-const FILE_MODE: u32 = 0o600;
 
 /// The file of segment `number`.
 pub fn path(folder: &Path, number: u64) -> PathBuf {
@@ -26,12 +25,12 @@ pub fn list(folder: &Path) -> Result<Vec<u64>, StoreError> {
         }
         let number = file.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<u64>().ok());
         let number = number.filter(|&number| number < u64::MAX && file == path(folder, number));
-        numbers.push(number.ok_or_else(|| damage(&file, "a segment of the journal is named by a number".into()))?);
+        numbers.push(number.ok_or_else(|| damage(&file, "a segment of the journal is named by a number"))?);
     }
     numbers.sort_unstable();
     match numbers.windows(2).find(|pair| pair[1] != pair[0] + 1) {
-        Some(pair) => Err(damage(&path(folder, pair[0] + 1), "a segment of the journal is missing".into())),
-        None if numbers.is_empty() => Err(damage(folder, "the journal is missing".into())),
+        Some(pair) => Err(damage(&path(folder, pair[0] + 1), "a segment of the journal is missing")),
+        None if numbers.is_empty() => Err(damage(folder, "the journal is missing")),
         None => Ok(numbers),
     }
 }
@@ -43,14 +42,9 @@ pub fn make(folder: &Path, number: u64) -> io::Result<File> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let file = open(&path, true)?;
+    let file = private::open_file(&path, true)?;
     sync_folder(folder)?;
     Ok(file)
-}
-
-/// Opens the file of a segment to be written.
-pub fn open(path: &Path, make: bool) -> io::Result<File> {
-    File::options().write(true).create(make).mode(FILE_MODE).open(path)
 }
 
 /// Has the file of segment `number`, which is given up, be the spare one. False if there is one already, or if it is longer than `bytes_max`:
@@ -70,9 +64,4 @@ pub fn remove(folder: &Path, number: u64) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
-}
-
-/// Damage at `place`.
-pub fn damage(place: &Path, detail: String) -> StoreError {
-    StoreError::Corrupt { place: place.display().to_string(), detail }
 }

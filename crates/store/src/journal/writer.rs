@@ -11,6 +11,7 @@
 use super::record::{self, Seed};
 use super::segment;
 use crate::engine::Write;
+use crate::private;
 use crate::stamp::Stamp;
 use std::fs::File;
 use std::io;
@@ -49,7 +50,7 @@ impl Journal {
 
     /// Goes on in segment `number`, which has `bytes` and is free behind them.
     pub(super) fn resume(folder: &Path, number: u64, secret: Seed, bytes: &[u8], last: u64) -> io::Result<Journal> {
-        let file = segment::open(&segment::path(folder, number), false)?;
+        let file = private::open_file(&segment::path(folder, number), false)?;
         let start = bytes.len() / BLOCK_BYTES * BLOCK_BYTES;
         let buffer = bytes[start..].to_vec();
         let (written, start, allocated) = (buffer.len(), start as u64, file.metadata()?.len());
