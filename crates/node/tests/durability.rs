@@ -82,6 +82,10 @@ impl Engine for Disk {
         self.0.syncs.fetch_add(1, Ordering::SeqCst);
         self.0.engine.sync()
     }
+
+    fn collect(&self, horizon: Timestamp) {
+        self.0.engine.collect(horizon);
+    }
 }
 
 /// A service whose disk is written by a thread of its own, and one whose disk is written by the actor's.

@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use bytes::Bytes;
+use rhumb_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// One engine-level write.
@@ -48,4 +49,8 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Returns once everything written before the call is durable.
     fn sync(&self) -> Result<(), StoreError>;
+
+    /// From now on the engine may drop garbage by itself, as a [`Sieve`](crate::sieve::Sieve) with this horizon or a lower one tells: where it rewrites
+    /// what it holds, that costs nothing. Never before all that supersedes it is durable. Forgotten when the engine is closed or crashes.
+    fn collect(&self, horizon: Timestamp);
 }

@@ -1,13 +1,17 @@
-//! Garbage collection: drops versions that no reader can ask for any more, without a scan of the store.
+//! Garbage collection: drops versions that no reader can ask for any more.
 //!
-//! The index of what was written is walked in timestamp order up to the horizon. Each entry names a key that got a version
-//! there, so that of its versions at or below the horizon all but the newest may go. Deletions have an index of their own,
-//! walked up to the (lower) bound for deletions, past which the deletion itself goes. Either way the entry is done with
-//! and removed, so each version written is visited once, and late versions, which bring an entry of their own, too.
+//! ```text
+//!   superseded versions    the engine drops them when it rewrites what it holds: they cost no write
+//!                          a pass over all versions (`pass.rs`) removes the few that it left
+//!   deletions              an index of them is walked in timestamp order up to their (lower) bound: each goes, after all that it covers
+//! ```
+//!
+//! A deletion cannot be left to the engine: files that it rewrites do not show whether there is something older elsewhere, which would come back. An
+//! entry of the index is removed with the deletion, so each is visited once.
 
 use crate::engine::{Engine, View, Write};
 use crate::error::StoreError;
-use crate::layout::{self, Index};
+use crate::layout;
 use crate::store::Store;
 use bytes::Bytes;
 use rhumb_core::Timestamp;
@@ -24,40 +28,33 @@ pub struct Collected {
 }
 
 impl<E: Engine> Store<E> {
-    /// Removes what [`Collect`] allows, in steps of at most `limit` (at least 1) removed versions and index entries each.
-    /// Durable after the next sync; lost in a crash, it is done again. Writers wait for the removals, not for the walk that finds them, unless
-    /// they put versions as old as those that may go. One at a time: what is put meanwhile is noted for one walk only.
+    /// Lets the engine drop what [`Collect`] allows, and removes deletions and what they cover: at most `limit` (at least 1) versions and entries of
+    /// the index. Durable after the next sync; lost in a crash, it is done again. Writers wait for the removals, not for the walk that finds them,
+    /// unless they put versions as old as those that may go. One at a time: what is put meanwhile is noted for one walk only.
     pub fn collect(&self, collect: Collect, limit: usize) -> Result<Collected, StoreError> {
-        let mut total = Collected { versions: 0, more: false };
-        let mut left = limit.max(1);
-        for (index, upto) in [(Index::Written, collect.horizon), (Index::Deleted, collect.deletions.min(collect.horizon))] {
-            let from = self.lock().begin(index);
-            let mut sweep = Sweep::run(&*self.engine().view(), index, &from, upto, left)?;
-            let mut swept = self.lock();
-            if swept.is_late(upto) {
-                // What it would remove may have been put again meanwhile.
-                let from = swept.of(index).clone();
-                sweep = Sweep::run(&*self.engine().view(), index, &from, upto, left)?;
-            }
-            left -= sweep.writes.len();
-            total.versions += sweep.versions;
-            total.more |= sweep.cut_off_at.is_some();
-            self.engine().write(sweep.writes)?;
-            let from = swept.of(index);
-            let end = sweep.cut_off_at.unwrap_or_else(|| layout::index_past(index, upto));
-            if *from < end {
-                *from = end;
-            }
-            if total.more {
-                break;
-            }
+        self.engine().collect(collect.horizon);
+        let upto = collect.deletions.min(collect.horizon);
+        let from = self.lock().begin();
+        let mut walk = Walk::run(&*self.engine().view(), &from, upto, limit.max(1))?;
+        let mut swept = self.lock();
+        if swept.is_late(upto) {
+            // What it would remove may have been put again meanwhile.
+            let from = swept.deletions().clone();
+            walk = Walk::run(&*self.engine().view(), &from, upto, limit.max(1))?;
         }
-        Ok(total)
+        let collected = Collected { versions: walk.versions, more: walk.cut_off_at.is_some() };
+        self.engine().write(walk.writes)?;
+        let from = swept.deletions();
+        let end = walk.cut_off_at.unwrap_or_else(|| layout::deletions_past(upto));
+        if *from < end {
+            *from = end;
+        }
+        Ok(collected)
     }
 }
 
-/// One walk over an index.
-struct Sweep {
+/// One walk over the index of deletions.
+struct Walk {
     /// What it removes.
     writes: Vec<Write>,
     /// How many of those are versions.
@@ -66,33 +63,33 @@ struct Sweep {
     cut_off_at: Option<Vec<u8>>,
 }
 
-impl Sweep {
-    fn run(view: &dyn View, index: Index, from: &[u8], upto: Timestamp, limit: usize) -> Result<Sweep, StoreError> {
-        let mut sweep = Sweep { writes: Vec::new(), versions: 0, cut_off_at: None };
-        let past = layout::index_past(index, upto);
+impl Walk {
+    fn run(view: &dyn View, from: &[u8], upto: Timestamp, limit: usize) -> Result<Walk, StoreError> {
+        let mut walk = Walk { writes: Vec::new(), versions: 0, cut_off_at: None };
+        let past = layout::deletions_past(upto);
         if *from >= *past {
-            return Ok(sweep);
+            return Ok(walk);
         }
         let mut done = BTreeSet::new();
         for entry in view.range(from, &past, false) {
             let (entry, _) = entry?;
-            let (_, prefix) = layout::split_index(&entry)?;
+            let (_, prefix) = layout::split_deletion(&entry)?;
             if !done.contains(&prefix) {
-                sweep.key(view, index, &prefix, upto, limit)?;
+                walk.key(view, &prefix, upto, limit)?;
                 done.insert(prefix);
             }
-            if sweep.writes.len() == limit {
-                sweep.cut_off_at = Some(entry.to_vec());
+            if walk.writes.len() == limit {
+                walk.cut_off_at = Some(entry.to_vec());
                 break;
             }
-            sweep.writes.push(Write::Remove { key: entry });
+            walk.writes.push(Write::Remove { key: entry });
         }
-        Ok(sweep)
+        Ok(walk)
     }
 
-    /// Removes the versions of one key at or below `upto`, up to the limit. The newest of them stays, unless it is a
-    /// deletion and those are swept. Oldest first: a deletion must not go before all that it covers has gone.
-    fn key(&mut self, view: &dyn View, index: Index, prefix: &[u8], upto: Timestamp, limit: usize) -> Result<(), StoreError> {
+    /// Removes the versions of one key at or below `upto`, up to the limit. The newest of them stays unless it is a deletion. Oldest first: a
+    /// deletion must not go before all that it covers has gone.
+    fn key(&mut self, view: &dyn View, prefix: &[u8], upto: Timestamp, limit: usize) -> Result<(), StoreError> {
         let mut newest: Option<(Bytes, Bytes)> = None;
         for entry in view.range(&layout::version_key(prefix, upto), &layout::past_key(prefix), true) {
             let Some((superseded, _)) = newest.replace(entry?) else { continue };
@@ -102,7 +99,6 @@ impl Sweep {
             self.remove_version(superseded);
         }
         if let Some((stored, value)) = newest
-            && index == Index::Deleted
             && layout::decode_value(&value)?.is_none()
             && self.writes.len() < limit
         {

@@ -5,7 +5,7 @@
 
 use crate::engine::Write;
 use crate::error::StoreError;
-use crate::layout::{self, Index};
+use crate::layout;
 use bytes::Bytes;
 use rhumb_core::actor::Op;
 use rhumb_core::{Batch, Key, Timestamp};
@@ -39,9 +39,8 @@ impl Group {
                 Op::PutVersion { key, at, value } => {
                     let prefix = layout::key_prefix(key);
                     self.put(layout::version_key(&prefix, *at), layout::encode_value(value.as_ref()));
-                    self.put(layout::index_key(Index::Written, *at, &prefix), Bytes::new());
                     if value.is_none() {
-                        self.put(layout::index_key(Index::Deleted, *at, &prefix), Bytes::new());
+                        self.put(layout::deletion_key(*at, &prefix), Bytes::new());
                     }
                     self.versions.push(*at);
                 }

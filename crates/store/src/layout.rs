@@ -5,8 +5,7 @@
 //!   mark      00 "synced"                           → the stamp of the store, or empty (see `journal.rs`, `stamp.rs`)
 //!   version   01 escape(key) 00 00 ~timestamp:8     → 00 (deletion) | 01 value
 //!   record    02 space:1 key                        → bytes
-//!   written   03 timestamp:8 escape(key) 00 00      → empty: this version was written
-//!   deleted   04 timestamp:8 escape(key) 00 00      → empty: and it is a deletion
+//!   deleted   04 timestamp:8 escape(key) 00 00      → empty: this version was written, and is a deletion
 //! ```
 //!
 //! `escape` writes each byte 00 as 00 FF and leaves the others. With the terminator 00 00 behind it, the order of the
@@ -19,27 +18,19 @@ use rhumb_core::actor::Space;
 use rhumb_core::{Key, Timestamp, Value};
 
 /// The version of this layout.
-pub const FORMAT_VERSION: u32 = 11;
+pub const FORMAT_VERSION: u32 = 12;
 
 /// The key of the record that holds the format version.
 pub const FORMAT_KEY: &[u8] = b"\x00format";
 
 const VERSIONS: u8 = 1;
 const RECORDS: u8 = 2;
+const DELETIONS: u8 = 4;
 const TERMINATOR: [u8; 2] = [0, 0];
 const ESCAPED_ZERO: [u8; 2] = [0, 0xff];
 const TIMESTAMP_BYTES: usize = 8;
 const DELETION: u8 = 0;
 const VALUE: u8 = 1;
-
-/// The two indices of what was written, in timestamp order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Index {
-    /// Of every version: whatever it superseded is garbage once it lies below the horizon.
-    Written = 3,
-    /// Of deletions: they are garbage themselves, later.
-    Deleted = 4,
-}
 
 /// What all versions of `key` begin with, and nothing else does.
 pub fn key_prefix(key: &Key) -> Vec<u8> {
@@ -63,6 +54,16 @@ pub fn past_key(prefix: &[u8]) -> Vec<u8> {
     // The terminator's last byte, raised: 00 01 lies above 00 00 and below 00 FF, which goes on a longer key.
     *bytes.last_mut().expect("a prefix ends in the terminator") = 1;
     bytes
+}
+
+/// The first place of versions, and the first past them.
+pub fn all_versions() -> (&'static [u8], &'static [u8]) {
+    (&[VERSIONS], &[VERSIONS + 1])
+}
+
+/// The same as [`split_version`]; none if in this place there is something else.
+pub fn version_at(stored: &[u8]) -> Option<(&[u8], Timestamp)> {
+    if stored.first() == Some(&VERSIONS) { split_version(stored).ok() } else { None }
 }
 
 /// Splits the place of a version into its key's prefix and its timestamp.
@@ -131,32 +132,34 @@ pub fn key_of_record(stored: &Bytes) -> Bytes {
     stored.slice(2..)
 }
 
-/// The place in `index` of the version `at` of the key with this prefix.
-pub fn index_key(index: Index, at: Timestamp, prefix: &[u8]) -> Vec<u8> {
-    let mut bytes = index_start(index, at);
+/// The place in the index of deletions of the one `at` of the key with this prefix.
+pub fn deletion_key(at: Timestamp, prefix: &[u8]) -> Vec<u8> {
+    let mut bytes = deletions_from(at);
     bytes.extend_from_slice(&prefix[1..]);
     bytes
 }
 
-/// The first place in `index` of versions not below `at`.
-pub fn index_start(index: Index, at: Timestamp) -> Vec<u8> {
+/// The first place in the index of deletions of those not below `at`.
+pub fn deletions_from(at: Timestamp) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 + TIMESTAMP_BYTES);
-    bytes.push(index as u8);
+    bytes.push(DELETIONS);
     bytes.extend_from_slice(&at.bits().to_be_bytes());
     bytes
 }
 
-/// The first place in `index` of versions above `at`.
-pub fn index_past(index: Index, at: Timestamp) -> Vec<u8> {
-    if at == Timestamp::MAX { vec![index as u8 + 1] } else { index_start(index, at.next()) }
+/// The first place in the index of deletions of those above `at`.
+pub fn deletions_past(at: Timestamp) -> Vec<u8> {
+    if at == Timestamp::MAX { vec![DELETIONS + 1] } else { deletions_from(at.next()) }
 }
 
-/// The timestamp of an entry of an index, and the prefix of its key's versions.
-pub fn split_index(stored: &[u8]) -> Result<(Timestamp, Vec<u8>), StoreError> {
-    let (at, escaped) =
-        stored.get(1..).and_then(|rest| rest.split_first_chunk::<TIMESTAMP_BYTES>()).ok_or_else(|| malformed("an index entry", stored))?;
+/// The timestamp of an entry of the index of deletions, and the prefix of its key's versions.
+pub fn split_deletion(stored: &[u8]) -> Result<(Timestamp, Vec<u8>), StoreError> {
+    let (at, escaped) = stored
+        .get(1..)
+        .and_then(|rest| rest.split_first_chunk::<TIMESTAMP_BYTES>())
+        .ok_or_else(|| malformed("an entry of the index of deletions", stored))?;
     if !escaped.ends_with(&TERMINATOR) {
-        return Err(malformed("an index entry", stored));
+        return Err(malformed("an entry of the index of deletions", stored));
     }
     let mut prefix = Vec::with_capacity(escaped.len() + 1);
     prefix.push(VERSIONS);
@@ -192,8 +195,7 @@ mod tests {
         let prefix = key_prefix(&key(b"a\x00b"));
         assert_eq!(prefix, b"\x01a\x00\xffb\x00\x00");
         assert_eq!(version_key(&prefix, at), b"\x01a\x00\xffb\x00\x00\xff\xff\xff\xff\xff\xff\xfe\xfd");
-        assert_eq!(index_key(Index::Written, at, &prefix), b"\x03\x00\x00\x00\x00\x00\x00\x01\x02a\x00\xffb\x00\x00");
-        assert_eq!(index_key(Index::Deleted, at, &prefix), b"\x04\x00\x00\x00\x00\x00\x00\x01\x02a\x00\xffb\x00\x00");
+        assert_eq!(deletion_key(at, &prefix), b"\x04\x00\x00\x00\x00\x00\x00\x01\x02a\x00\xffb\x00\x00");
         assert_eq!(record_key(Space(9), b"k"), b"\x02\x09k");
         assert_eq!(encode_value(None), &b"\x00"[..]);
         assert_eq!(encode_value(Some(&Value::from("v"))), &b"\x01v"[..]);
@@ -222,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn an_index_entry_leads_back_to_its_key() {
+    fn an_entry_of_the_index_leads_back_to_its_key() {
         let prefix = key_prefix(&key(b"a\x00"));
         let at = Timestamp::from_bits(77);
-        let entry = index_key(Index::Deleted, at, &prefix);
-        assert_eq!(split_index(&entry).expect("well formed"), (at, prefix));
-        assert!(index_start(Index::Deleted, at) <= entry && entry < index_past(Index::Deleted, at));
-        assert!(entry < index_past(Index::Deleted, Timestamp::MAX));
+        let entry = deletion_key(at, &prefix);
+        assert_eq!(split_deletion(&entry).expect("well formed"), (at, prefix));
+        assert!(deletions_from(at) <= entry && entry < deletions_past(at));
+        assert!(entry < deletions_past(Timestamp::MAX));
     }
 
     #[test]
@@ -237,7 +239,7 @@ mod tests {
         assert!(key_of(b"\x01a").is_err(), "no terminator");
         assert!(split_version(b"\x01").is_err());
         assert!(split_version(b"\x01a\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff").is_err(), "no terminator");
-        assert!(split_index(b"\x03\x00").is_err());
+        assert!(split_deletion(b"\x04\x00").is_err());
         assert!(decode_value(&Bytes::from_static(b"\x02v")).is_err());
         assert!(decode_value(&Bytes::from_static(b"\x00v")).is_err());
         assert!(decode_value(&Bytes::new()).is_err());

@@ -5,19 +5,23 @@
 //!   base    = synced records folded in · log = the records since, the first `synced` bytes of which are durable
 //! ```
 //!
+//! When the log is folded, garbage is dropped from the base, as a log-structured engine drops it when it merges files.
+//!
 //! A crash keeps the base, the synced log and as many bytes of the unsynced log as the caller says, and recovers from
 //! those bytes alone. Invariant: the log up to `synced` ends at the end of a record.
 
 use crate::engine::{Engine, Entries, View, Write};
 use crate::error::StoreError;
 use crate::log;
+use crate::sieve::Sieve;
 use bytes::Bytes;
+use rhumb_core::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A synced log longer than this is folded into the base, so that memory stays in proportion to the data.
-const LOG_BYTES_MAX: usize = 1 << 20;
+const LOG_BYTES_MAX: usize = 64 << 10;
 
 type Map = BTreeMap<Bytes, Bytes>;
 
@@ -33,6 +37,8 @@ struct State {
     base: Map,
     log: Vec<u8>,
     synced: usize,
+    /// What is garbage.
+    horizon: Timestamp,
 }
 
 impl MemoryEngine {
@@ -53,7 +59,7 @@ impl MemoryEngine {
         let (base, log) = (state.base.clone(), state.log[..state.synced].to_vec());
         let mut current = base.clone();
         replay(&log, &mut current);
-        MemoryEngine { state: RwLock::new(State { current, base, synced: log.len(), log }) }
+        MemoryEngine { state: RwLock::new(State { current, base, synced: log.len(), log, horizon: Timestamp::ZERO }) }
     }
 
     /// Crashes and recovers. What was not synced is gone, except its first `torn` bytes, which reached the disk: whole
@@ -67,6 +73,7 @@ impl MemoryEngine {
         assert!(recovered >= state.synced, "what was synced is whole");
         state.log.truncate(recovered);
         state.synced = recovered;
+        state.horizon = Timestamp::ZERO;
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -120,8 +127,17 @@ impl Engine for MemoryEngine {
             assert_eq!(folded, state.log.len(), "every record in the log is whole");
             state.log = Vec::new();
             state.synced = 0;
+            let mut sieve = Sieve::new(state.horizon);
+            state.base.retain(|key, _| !sieve.is_garbage(key));
+            // With an empty log they are the same.
+            state.current = state.base.clone();
         }
         Ok(())
+    }
+
+    fn collect(&self, horizon: Timestamp) {
+        let mut state = self.write_state();
+        state.horizon = state.horizon.max(horizon);
     }
 }
 

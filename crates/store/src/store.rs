@@ -1,11 +1,11 @@
 //! The store: carries out the batches, loads and collections of an actor on an engine.
 //!
-//! Rows have versions, newest first; records have none. Writing never reads: a version is put in its place, and noted in
-//! the index of what was written, from which [`Store::collect`] works. So the same version again changes nothing, and
-//! versions may come in any order.
+//! Rows have versions, newest first; records have none. Writing never reads: a version is put in its place, and a deletion is
+//! noted in an index, from which [`Store::collect`] works. So the same version again changes nothing, and versions may come in
+//! any order.
 //!
-//! Invariants: a load sees whole batches only, all that were applied before it; each version that a newer one supersedes
-//! has an entry in the index at or above it, until it is collected.
+//! Invariants: a load sees whole batches only, all that were applied before it; each deletion has an entry in the index until it
+//! is collected.
 
 use crate::engine::{Engine, View, Write};
 use crate::error::StoreError;
@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard};
 /// Multi-version rows and protocol records over an engine. Safe to share between threads.
 pub struct Store<E> {
     engine: E,
-    /// Held by whoever writes: a collection must not drop the index entry of a version put meanwhile.
+    /// Held by whoever writes: a collection must not drop the entry of a deletion put meanwhile.
     swept: Mutex<Swept>,
 }
 

@@ -1,41 +1,40 @@
-//! Up to which entries the indices of what was written are known to be empty, and what was put while one was walked.
+//! Up to which entry the index of deletions is known to be empty, and what was put while it was walked.
 
-use crate::layout::{Index, index_start};
+use crate::layout::deletions_from;
 use rhumb_core::Timestamp;
 
-/// How far the indices are known to be empty: they hold no entry below these keys of the engine. Spares each walk the marks
-/// that the removed entries leave behind in a log-structured engine.
+/// What those who write and who collect tell each other.
 #[derive(Debug)]
 pub(crate) struct Swept {
-    written: Vec<u8>,
-    deleted: Vec<u8>,
+    /// The index holds no entry below this key of the engine. Spares each walk the marks that the removed entries leave behind in a log-structured
+    /// engine.
+    deletions: Vec<u8>,
     /// The lowest version put since the walk began.
     late: Timestamp,
+    /// The highest version ever put.
+    highest: Timestamp,
 }
 
 impl Default for Swept {
     fn default() -> Swept {
-        let start = |index| index_start(index, Timestamp::ZERO);
-        Swept { written: start(Index::Written), deleted: start(Index::Deleted), late: Timestamp::MAX }
+        Swept { deletions: deletions_from(Timestamp::ZERO), late: Timestamp::MAX, highest: Timestamp::ZERO }
     }
 }
 
 impl Swept {
     /// A version `at` is about to be put.
     pub(crate) fn written(&mut self, at: Timestamp) {
-        self.late = self.late.min(at);
-        for (index, from) in [(Index::Written, &mut self.written), (Index::Deleted, &mut self.deleted)] {
-            let start = index_start(index, at);
-            if start < *from {
-                *from = start;
-            }
+        (self.late, self.highest) = (self.late.min(at), self.highest.max(at));
+        let start = deletions_from(at);
+        if start < self.deletions {
+            self.deletions = start;
         }
     }
 
-    /// A walk begins; returns where in that index.
-    pub(crate) fn begin(&mut self, index: Index) -> Vec<u8> {
+    /// A walk begins; returns where.
+    pub(crate) fn begin(&mut self) -> Vec<u8> {
         self.late = Timestamp::MAX;
-        self.of(index).clone()
+        self.deletions.clone()
     }
 
     /// True if a version at or below `upto` was put since the walk began.
@@ -43,11 +42,13 @@ impl Swept {
         self.late <= upto
     }
 
-    /// How far that index is.
-    pub(crate) fn of(&mut self, index: Index) -> &mut Vec<u8> {
-        match index {
-            Index::Written => &mut self.written,
-            Index::Deleted => &mut self.deleted,
-        }
+    /// Where the next walk begins.
+    pub(crate) fn deletions(&mut self) -> &mut Vec<u8> {
+        &mut self.deletions
+    }
+
+    /// The highest version put since the store was opened.
+    pub(crate) fn highest(&self) -> Timestamp {
+        self.highest
     }
 }

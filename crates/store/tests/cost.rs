@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use rhumb_core::actor::Collect;
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, Timestamp, Value};
-use rhumb_store::{Collected, Engine, Entries, MemoryEngine, Store, StoreError, View, Write};
+use rhumb_store::{Collected, Engine, Entries, MemoryEngine, Pass, Passed, Store, StoreError, View, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -39,6 +39,9 @@ impl Engine for Counting {
     }
     fn sync(&self) -> Result<(), StoreError> {
         self.inner.sync()
+    }
+    fn collect(&self, horizon: Timestamp) {
+        self.inner.collect(horizon);
     }
 }
 
@@ -107,7 +110,11 @@ fn a_scan_costs_two_seeks_and_a_few_steps_per_key_however_many_versions_there_ar
 #[test]
 fn each_call_of_collect_is_bounded_and_each_version_is_visited_once() {
     let (store, counts) = store();
-    let collect = Collect { horizon: Timestamp::from_bits(VERSIONS), deletions: Timestamp::ZERO };
+    let mut batch = Batch::new();
+    let horizon = Timestamp::from_bits(VERSIONS + 1);
+    (0..KEYS).for_each(|index| batch.put_version(key(index), horizon, None));
+    store.apply(&batch).expect("in memory");
+    let collect = Collect { horizon, deletions: horizon };
     let (mut versions, mut calls, mut steps) = (0, 0, 0);
     loop {
         let Collected { versions: removed, more } = store.collect(collect, 100).expect("in memory");
@@ -121,21 +128,38 @@ fn each_call_of_collect_is_bounded_and_each_version_is_visited_once() {
             break;
         }
     }
-    assert_eq!(versions, KEYS * (VERSIONS - 1));
-    assert!(calls <= KEYS * VERSIONS * 2 / 100 + 1, "{calls} calls");
-    assert!(steps <= 4 * KEYS * VERSIONS, "{steps} steps for {} versions", KEYS * VERSIONS);
+    assert_eq!(versions, KEYS * (VERSIONS + 1));
+    assert!(calls <= KEYS * (VERSIONS + 2) / 100 + 1, "{calls} calls");
+    assert!(steps <= 2 * KEYS * VERSIONS, "{steps} steps for {} versions", KEYS * VERSIONS);
     store.collect(collect, 100).expect("in memory");
     assert_eq!(counts.take().1, 0, "what was collected is not looked at again");
 }
 
+fn pass(store: &Store<Counting>, counts: &Counts, limit: u64) -> u64 {
+    let mut pass = Pass::new(Timestamp::from_bits(VERSIONS));
+    let mut versions = 0;
+    loop {
+        let passed: Passed = store.pass(&mut pass, limit as usize).expect("in memory");
+        versions += passed.versions as u64;
+        let (seeks, steps) = counts.take();
+        assert!(seeks == 1 && steps <= limit + 1, "{seeks} seeks and {steps} steps in one call");
+        if !passed.more {
+            assert_eq!(pass.highest(), Timestamp::from_bits(VERSIONS));
+            return versions;
+        }
+    }
+}
+
 #[test]
-fn a_version_that_arrives_below_what_was_collected_is_collected_too() {
-    let store = store().0;
-    let collect = Collect { horizon: Timestamp::from_bits(VERSIONS), deletions: Timestamp::ZERO };
-    while store.collect(collect, 1_000).expect("in memory").more {}
-    let mut batch = Batch::new();
-    batch.put_version(key(3), Timestamp::from_bits(7), None);
-    batch.put_version(key(4), Timestamp::from_bits(9), Some(Value::from("late")));
-    store.apply(&batch).expect("in memory");
-    assert_eq!(store.collect(collect, 1_000).expect("in memory"), Collected { versions: 2, more: false });
+fn a_pass_removes_what_is_superseded_in_bounded_steps() {
+    let (store, counts) = store();
+    for limit in [1, 7, 100_000] {
+        let mut batch = Batch::new();
+        batch.put_version(key(3), Timestamp::from_bits(7), None);
+        batch.put_version(key(4), Timestamp::from_bits(9), Some(Value::from("late")));
+        store.apply(&batch).expect("in memory");
+        let expected = if limit == 1 { KEYS * (VERSIONS - 1) } else { 2 };
+        assert_eq!(pass(&store, &counts, limit), expected, "{limit} at a time");
+        assert_eq!(pass(&store, &counts, limit), 0);
+    }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Model, Step, collect_all, steps};
+use common::{Model, Step, collect_all, pass_over_all, steps, versions};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rhumb_core::Batch;
@@ -45,10 +45,14 @@ fn carry_out<E: Engine>(store: &Store<E>, model: &mut Model, step: Step) {
         }
         Step::Sync => store.sync().expect("the store can be synced"),
         Step::Collect { collect, limit } => {
+            let collect = model.risen(collect);
             collect_all(store, collect, limit);
             model.collect(collect);
             model.check(store);
             assert_eq!(collect_all(store, collect, limit), 0, "nothing is left to collect");
+            pass_over_all(store, collect.horizon, limit);
+            model.check(store);
+            assert_eq!(versions(store), model.versions(), "the rest is gone");
         }
         Step::Reopen { .. } => unreachable!("each engine has its own way"),
     }

@@ -1,10 +1,11 @@
-//! The threads that read the store where that may take long: scans, records, many keys; and that collect garbage.
+//! The threads that read the store where that may take long: scans, records, many keys. With them goes the one that collects garbage (`collector.rs`).
 //!
 //! Short reads are served within the step that asks, without a hop. A load that goes this way may see batches applied after
 //! it was asked for; whole ones only, since a load reads from one snapshot.
 
 use super::Hosted;
 use super::attend::{Attend, Needed};
+use super::collector;
 use super::mailbox::Mailbox;
 use super::queue::{End, Way, queue};
 use crate::failure::Failure;
@@ -12,16 +13,13 @@ use rhumb_core::actor::{Collect, Input, Load, Token};
 use rhumb_store::{Engine, Store, StoreError};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 /// So many threads.
 const LOADERS: usize = 2;
 /// While so many loads wait for them, the actor makes no step.
 const LOADS_MAX: usize = 16_384;
-/// So many entries are collected at a time, so that writers get their turn in between.
-const COLLECT_STEP: usize = 256;
 
 /// The way to the threads. They end when it is dropped.
 pub struct Loaders {
@@ -56,8 +54,7 @@ impl Loaders {
         }
         // One collection runs and one waits: of two that wait the later one is as good, since horizons only rise.
         let (collects, queue) = sync_channel(1);
-        let (store, failure) = (Arc::clone(store), failure.clone());
-        threads.push(std::thread::Builder::new().name("collect".into()).spawn(move || collect(&store, &failure, &queue))?);
+        threads.push(collector::start(Arc::clone(store), failure.clone(), queue)?);
         Ok((Loaders { loads, collects }, threads))
     }
 
@@ -88,23 +85,4 @@ fn load<A: Hosted, E: Engine>(
         cell.attend();
     }
     Ok(())
-}
-
-fn collect<E: Engine>(store: &Store<E>, failure: &Failure, queue: &Receiver<Collect>) {
-    let _guard = failure.guard("the thread that collects garbage");
-    while let Ok(collect) = queue.recv() {
-        loop {
-            let begun = Instant::now();
-            match store.collect(collect, COLLECT_STEP) {
-                // Half of the time at the most: clients want the processor too.
-                Ok(collected) if collected.more => thread::sleep(begun.elapsed()),
-                Ok(_) => break,
-                // Garbage that stays harms nobody. If the disk has failed, whoever writes next finds out.
-                Err(error) => {
-                    tracing::warn!("garbage was not collected: {error}");
-                    break;
-                }
-            }
-        }
-    }
 }

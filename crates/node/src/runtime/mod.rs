@@ -16,6 +16,7 @@
 
 mod attend;
 mod cell;
+mod collector;
 mod disk;
 mod driver;
 mod loader;

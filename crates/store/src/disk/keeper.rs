@@ -17,6 +17,8 @@ use std::{fs, io, panic, thread};
 
 /// Full write buffers that are on their way to table files, at the most: with one more, writes wait.
 pub const SEALED_MAX: usize = 2;
+/// A table file has about so many bytes: when it is synced, whoever syncs the journal waits for it.
+const TABLE_BYTES: u64 = 16 << 20;
 /// Table files that lie about unmerged, beyond those that may: with one more, writes wait.
 pub const UNMERGED_MAX: usize = 16;
 
@@ -81,6 +83,8 @@ fn flush_all(shared: &Shared) -> lsm_tree::Result<()> {
 pub fn flush(shared: &Shared, writing: MutexGuard<'_, Writing>) -> lsm_tree::Result<()> {
     let sealed: Vec<u64> = writing.sealed.iter().copied().collect();
     drop(writing);
+    // Write buffers that are let go of are freed with this, when nobody waits for it; so are files below.
+    let before = shared.tree.get_version_history_lock().latest_version();
     shared.tree.flush(&shared.tree.get_flush_lock(), shared.views.oldest())?;
     let mut writing = shared.lock();
     shared.let_go(&writing)?;
@@ -94,7 +98,7 @@ pub fn flush(shared: &Shared, writing: MutexGuard<'_, Writing>) -> lsm_tree::Res
     }
     drop(writing);
     shared.changed.notify_all();
-    // Takes as long as its blocks are many, so nobody waits for it.
+    drop(before);
     surplus.iter().try_for_each(|path| Ok(fs::remove_file(path)?))
 }
 
@@ -109,14 +113,15 @@ fn merge_all(shared: &Shared) -> lsm_tree::Result<()> {
         }
         writing.merge_due = false;
         drop(writing);
-        let strategy = Arc::new(Leveled::default().with_l0_threshold(shared.options.unmerged_files));
-        let before = shared.tree.current_version().id();
+        let strategy = Arc::new(Leveled::default().with_table_target_size(TABLE_BYTES).with_l0_threshold(shared.options.unmerged_files));
+        let before = shared.tree.current_version();
         shared.tree.compact(strategy, shared.views.oldest())?;
         let mut writing = shared.lock();
         shared.let_go(&writing)?;
         // One merge may make the next one due.
-        writing.merge_due |= shared.tree.current_version().id() != before;
+        writing.merge_due |= shared.tree.current_version().id() != before.id();
         drop(writing);
         shared.changed.notify_all();
+        drop(before);
     }
 }

@@ -10,11 +10,14 @@
 //! One tree holds all. A write buffer and a segment belong together: what the segment has, the buffer has. Table files hold
 //! what was written up to a batch, and say which one ([`FLUSHED`]): the journal must begin there or before.
 //!
+//! When table files are merged, garbage is dropped ([`Horizon`]).
+//!
 //! Views take no lock that a writer holds for long: they show what is below a sequence number that rises when a batch is in.
 //!
 //! **Damage.** Blocks of table files carry checksums that are verified whenever one is read from disk; lists of table files are checked by
 //! [`manifest`], the journal by [`journal`]. A mark has the [stamp](crate::Stamp) of the store.
 
+mod garbage;
 mod keeper;
 pub mod manifest;
 mod options;
@@ -30,9 +33,11 @@ use crate::private;
 use crate::small_file::sync_folder;
 use crate::stamp::{Stamp, Syncs};
 use bytes::Bytes;
+use garbage::Horizon;
 use keeper::Keepers;
 use lsm_tree::config::{CompressionPolicy, FilterPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo, SequenceNumberCounter};
+use rhumb_core::Timestamp;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -68,6 +73,7 @@ struct Shared {
     /// The next sequence number.
     sequence: SequenceNumberCounter,
     views: Views,
+    horizon: Horizon,
     writing: Mutex<Writing>,
     /// Something was sealed, flushed or merged, or it ends.
     changed: Condvar,
@@ -183,7 +189,8 @@ impl Shared {
         manifest::check(&path.join(TREE))?;
         let tree_error = |error| store_error(&path, error);
         let sequence = SequenceNumberCounter::default();
-        let tree = open_tree(&path, options, &sequence).map_err(tree_error)?;
+        let horizon = Horizon::default();
+        let tree = open_tree(&path, options, &sequence, horizon.clone()).map_err(tree_error)?;
         sequence.set(tree.get_highest_persisted_seqno().map_or(1, |highest| highest + 1));
         let flushed = match tree.get(FLUSHED, sequence.get()).map_err(tree_error)? {
             Some(value) => u64::from_be_bytes(value.as_ref().try_into().map_err(|_| damage(&path, "its count of batches is garbled"))?),
@@ -194,8 +201,16 @@ impl Shared {
         let sealed: VecDeque<u64> = sealed.into();
         let whole = sealed.is_empty();
         let writing = Writing { journal, synced: true, stamp, failed: None, sealed, merge_due: true, closing: false };
-        let shared =
-            Shared { options, tree, sequence, views: Views::default(), writing: Mutex::new(writing), changed: Condvar::new(), path };
+        let shared = Shared {
+            options,
+            tree,
+            sequence,
+            views: Views::default(),
+            horizon,
+            writing: Mutex::new(writing),
+            changed: Condvar::new(),
+            path,
+        };
         let mut writing = shared.lock();
         shared.show_all(&writing);
         if whole {
@@ -301,6 +316,10 @@ impl Engine for DiskEngine {
     fn sync(&self) -> Result<(), StoreError> {
         self.persist(&mut self.shared.lock())
     }
+
+    fn collect(&self, horizon: Timestamp) {
+        self.shared.horizon.raise(horizon);
+    }
 }
 
 /// What a view shows does not change while it is open.
@@ -333,7 +352,7 @@ impl Drop for DiskView<'_> {
 
 /// Makes an empty engine in the folder `engine`; it is on disk when this returns.
 fn make(engine: &Path, options: DiskOptions) -> Result<(), StoreError> {
-    open_tree(engine, options, &SequenceNumberCounter::default()).map_err(|error| store_error(engine, error))?;
+    open_tree(engine, options, &SequenceNumberCounter::default(), Horizon::default()).map_err(|error| store_error(engine, error))?;
     let journal = engine.join(JOURNAL);
     private::make_folder(&journal)
         .and_then(|()| Journal::make(&journal))
@@ -341,13 +360,14 @@ fn make(engine: &Path, options: DiskOptions) -> Result<(), StoreError> {
         .map_err(|source| io_error(engine, source))
 }
 
-fn open_tree(engine: &Path, options: DiskOptions, sequence: &SequenceNumberCounter) -> lsm_tree::Result<AnyTree> {
+fn open_tree(engine: &Path, options: DiskOptions, sequence: &SequenceNumberCounter, horizon: Horizon) -> lsm_tree::Result<AnyTree> {
     // What the tree says may be seen is not asked: it does not know whether a batch is half in.
     Config::new(engine.join(TREE), sequence.clone(), SequenceNumberCounter::default())
         .use_cache(Arc::new(Cache::with_capacity_bytes(options.cache_bytes)))
         .use_descriptor_table(Some(Arc::new(DescriptorTable::new(options.open_files))))
         // Rows are read by range, which no filter can speed up.
         .filter_policy(FilterPolicy::disabled())
+        .with_compaction_filter_factory(Some(Arc::new(horizon)))
         // The two newest levels are written again soon.
         .data_block_compression_policy(CompressionPolicy::new([CompressionType::None, CompressionType::None, CompressionType::Lz4]))
         .open()

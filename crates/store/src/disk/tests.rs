@@ -120,3 +120,36 @@ fn a_stamp_rises_with_each_group_that_is_synced_and_is_on_disk_with_it() {
     engine.begin(8).expect("begun");
     assert_eq!(engine.stamp(), Some(Stamp { incarnation: 8, syncs: 0 }));
 }
+
+/// A version of one of ten keys.
+fn version(at: u64) -> Write {
+    let prefix = crate::layout::key_prefix(&rhumb_core::Key::new(vec![(at % 10) as u8]));
+    Write::Put { key: crate::layout::version_key(&prefix, Timestamp::from_bits(at)).into(), value: vec![1; 100].into() }
+}
+
+fn versions(view: &dyn View) -> usize {
+    let (start, end) = crate::layout::all_versions();
+    view.range(start, end, false).map(|entry| entry.expect("readable")).count()
+}
+
+#[test]
+fn merges_drop_garbage_and_a_view_that_was_open_before_still_shows_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let engine = DiskEngine::open(folder.path(), SMALL).expect("a new folder");
+    (0..300).for_each(|at| engine.write(vec![version(at)]).expect("written"));
+    let view = engine.view();
+    engine.collect(Timestamp::from_bits(1_000_000));
+    let mut at = 300;
+    // The more is written, the more is merged.
+    while versions(&*engine.view()) > 200 {
+        engine.write(vec![version(at)]).expect("written");
+        at += 1;
+        assert!(at < 1_000_000, "nothing is dropped");
+    }
+    assert_eq!(versions(&*view), 300);
+    let now = engine.view();
+    for newest in at - 10..at {
+        let Write::Put { key, .. } = version(newest) else { unreachable!() };
+        assert!(now.get(&key).expect("readable").is_some(), "{newest} of {at}");
+    }
+}

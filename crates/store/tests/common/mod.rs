@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use rhumb_core::actor::{Collect, Op, Space};
 use rhumb_core::{Batch, Key, KeyRange, Load, Loaded, Row, Timestamp, Value};
-use rhumb_store::{Engine, Newest, Store};
+use rhumb_store::{Engine, Newest, Pass, Store};
 use std::collections::BTreeMap;
 
 /// Timestamps of the histories lie below this.
@@ -43,6 +43,16 @@ impl Model {
                 versions.retain(|version, _| *version > at);
             }
         }
+    }
+
+    /// A horizon never falls.
+    pub fn risen(&self, collect: Collect) -> Collect {
+        Collect { horizon: collect.horizon.max(self.horizon), ..collect }
+    }
+
+    /// How many versions there are.
+    pub fn versions(&self) -> usize {
+        self.rows.values().map(BTreeMap::len).sum()
     }
 
     fn row(&self, key: &Key, at: Timestamp) -> Option<Row> {
@@ -248,6 +258,17 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..400_usize).prop_map(|torn| Step::Reopen { torn }),
     ];
     prop::collection::vec(step, 1..40)
+}
+
+/// How many versions the engine holds.
+pub fn versions<E: Engine>(store: &Store<E>) -> usize {
+    store.engine().view().range(&[1], &[2], false).count()
+}
+
+/// Passes over all versions, in steps of `limit`.
+pub fn pass_over_all<E: Engine>(store: &Store<E>, horizon: Timestamp, limit: usize) {
+    let mut pass = Pass::new(horizon);
+    while store.pass(&mut pass, limit).expect("the store can be written").more {}
 }
 
 /// Collects to the end, in steps of `limit`.
