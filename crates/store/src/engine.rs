@@ -50,7 +50,7 @@ pub trait Engine: Send + Sync + 'static {
     /// Returns once everything written before the call is durable.
     fn sync(&self) -> Result<(), StoreError>;
 
-    /// From now on the engine may drop garbage by itself, as a [`Sieve`](crate::sieve::Sieve) with this horizon or a lower one tells: where it rewrites
-    /// what it holds, that costs nothing. Never before all that supersedes it is durable. Forgotten when the engine is closed or crashes.
+    /// From now on the engine may drop garbage by itself, as a sieve (`sieve.rs`) with this horizon or a lower one tells: where it rewrites what it holds,
+    /// that costs nothing. Never before all that supersedes it is durable. Forgotten when the engine is closed or crashes.
     fn collect(&self, horizon: Timestamp);
 }

@@ -129,7 +129,7 @@ mod tests {
     fn a_pass_is_made_while_something_may_have_become_garbage() {
         let store = Arc::new(Store::open(MemoryEngine::new()).expect("empty"));
         let mut collector = Collector { store, horizon: Timestamp::ZERO, pass: None, clean: Clean::default() };
-        [1, 2, 5, 6].map(|at| put(&collector, at));
+        [1, 2, 5, 6].into_iter().for_each(|at| put(&collector, at));
         assert_eq!(collect(&mut collector, 3), (true, 3), "after a start nobody knows");
         assert_eq!(collect(&mut collector, 3), (false, 3));
         assert_eq!(collect(&mut collector, 6), (true, 1), "it had met versions above the horizon");

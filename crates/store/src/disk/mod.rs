@@ -10,7 +10,7 @@
 //! One tree holds all. A write buffer and a segment belong together: what the segment has, the buffer has. Table files hold
 //! what was written up to a batch, and say which one ([`FLUSHED`]): the journal must begin there or before.
 //!
-//! When table files are merged, garbage is dropped ([`Horizon`]).
+//! When table files are merged, garbage is dropped (`garbage.rs`).
 //!
 //! Views take no lock that a writer holds for long: they show what is below a sequence number that rises when a batch is in.
 //!
