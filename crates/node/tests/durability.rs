@@ -12,7 +12,7 @@ use rhumb_node::runtime::{Handle, Rejected};
 use rhumb_node::service::Service;
 use rhumb_store::{Engine, MemoryEngine, Store, StoreError, View, Write};
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -39,12 +39,14 @@ struct Inner {
     busy: Mutex<()>,
     syncs: AtomicUsize,
     writes: AtomicUsize,
+    horizon: AtomicU64,
 }
 
 impl Disk {
     fn new() -> Disk {
         let (mode, changed, busy) = (Mutex::new(Mode::Works), Condvar::new(), Mutex::new(()));
-        Disk(Arc::new(Inner { engine: MemoryEngine::new(), mode, changed, busy, syncs: AtomicUsize::new(0), writes: AtomicUsize::new(0) }))
+        let (syncs, writes, horizon) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+        Disk(Arc::new(Inner { engine: MemoryEngine::new(), mode, changed, busy, syncs, writes, horizon }))
     }
 
     fn set(&self, mode: Mode) {
@@ -84,6 +86,7 @@ impl Engine for Disk {
     }
 
     fn collect(&self, horizon: Timestamp) {
+        self.0.horizon.store(horizon.bits(), Ordering::SeqCst);
         self.0.engine.collect(horizon);
     }
 }
@@ -322,6 +325,27 @@ async fn a_read_sees_the_write_before_it() {
         disk.set(Mode::Works);
         assert_eq!(get.await.expect("no panic"), Ok("w".into()));
         assert_eq!(put.await.expect("no panic"), Ok("put".into()));
+    }
+}
+
+/// A crash must not leave a store without the versions, and without the record that says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_is_collected_once_what_was_written_before_is_durable() {
+    for service in SERVICES {
+        let (configs, mut ports) = configure(&["a"], None).await;
+        let disk = Disk::new();
+        let site = start_as(service, &configs[0], ports.remove(0), disk.clone());
+        let (putter, collector) = (site.handle(), site.handle());
+        let horizon = || disk.0.horizon.load(Ordering::SeqCst);
+        disk.set(Mode::Hangs);
+        let put = tokio::spawn(async move { putter.ask(Request::Put { key: "k", value: "v" }).await });
+        until("the sync hangs", async || disk.0.busy.try_lock().is_err()).await;
+        let collect = tokio::spawn(async move { collector.ask(Request::Collect { horizon: Timestamp::from_bits(7) }).await });
+        tokio::time::sleep(QUIET).await;
+        assert_eq!(horizon(), 0, "nothing is durable yet");
+        disk.set(Mode::Works);
+        until("it is collected", async || horizon() == 7).await;
+        assert_eq!((put.await.expect("no panic"), collect.await.expect("no panic")), (Ok("put".into()), Ok("collected".into())));
     }
 }
 

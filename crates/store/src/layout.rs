@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   meta      00 "format"                           → the format version in ASCII digits
-//!   mark      00 "synced"                           → the stamp of the store, or empty (see `journal.rs`, `stamp.rs`)
+//!   flushed   00 "flushed"                          → the number of the last batch that table files hold (see `disk/mod.rs`)
 //!   version   01 escape(key) 00 00 ~timestamp:8     → 00 (deletion) | 01 value
 //!   record    02 space:1 key                        → bytes
 //!   deleted   04 timestamp:8 escape(key) 00 00      → empty: this version was written, and is a deletion

@@ -20,8 +20,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A synced log longer than this is folded into the base, so that memory stays in proportion to the data.
-const LOG_BYTES_MAX: usize = 64 << 10;
+/// A synced log longer than this, and than [`LOG_BYTES_PER_ENTRY`] times the base, is folded into the base: memory stays in proportion to the data, and
+/// so does the work to the log.
+const LOG_BYTES_MAX: usize = 4 << 10;
+/// So many bytes of log for each entry of the base.
+const LOG_BYTES_PER_ENTRY: usize = 64;
 
 type Map = BTreeMap<Bytes, Bytes>;
 
@@ -122,7 +125,7 @@ impl Engine for MemoryEngine {
         let mut guard = self.write_state();
         let state = &mut *guard;
         state.synced = state.log.len();
-        if state.log.len() > LOG_BYTES_MAX {
+        if state.log.len() > LOG_BYTES_MAX.max(LOG_BYTES_PER_ENTRY * state.base.len()) {
             let folded = replay(&state.log, &mut state.base);
             assert_eq!(folded, state.log.len(), "every record in the log is whole");
             state.log = Vec::new();

@@ -10,23 +10,25 @@ use crate::sieve::Sieve;
 use crate::store::Store;
 use rhumb_core::Timestamp;
 
+/// A step ends once it has passed so many bytes.
+const STEP_BYTES: usize = 1 << 20;
+
 /// How far a pass has come.
 #[derive(Debug)]
 pub struct Pass {
     next: Vec<u8>,
     sieve: Sieve,
-    highest: Timestamp,
 }
 
 impl Pass {
     /// A pass that removes of each key's versions at or below `horizon` all but the newest.
     pub fn new(horizon: Timestamp) -> Pass {
-        Pass { next: layout::all_versions().0.to_vec(), sieve: Sieve::new(horizon), highest: Timestamp::ZERO }
+        Pass { next: layout::all_versions().0.to_vec(), sieve: Sieve::new(horizon) }
     }
 
-    /// The highest version that it has passed: above its horizon, some of what it left may be garbage one day.
-    pub fn highest(&self) -> Timestamp {
-        self.highest
+    /// From this horizon on, some of what it has left is garbage.
+    pub fn ripens(&self) -> Timestamp {
+        self.sieve.ripens()
     }
 }
 
@@ -40,20 +42,20 @@ pub struct Passed {
 }
 
 impl<E: Engine> Store<E> {
-    /// Goes on with `pass` over at most `limit` (at least 1) versions. What it removes nobody reads, whoever puts it again meanwhile.
+    /// Goes on with `pass` over at most `limit` (at least 1) versions, and about a mebibyte of them. What it removes nobody reads, whoever puts it
+    /// again meanwhile.
     pub fn pass(&self, pass: &mut Pass, limit: usize) -> Result<Passed, StoreError> {
         let mut writes = Vec::new();
-        let mut left = limit.max(1);
+        let (mut left, mut bytes) = (limit.max(1), 0);
         let mut more = false;
         for entry in self.engine().view().range(&pass.next, layout::all_versions().1, false) {
-            let (stored, _) = entry?;
-            if left == 0 {
+            let (stored, value) = entry?;
+            if left == 0 || bytes >= STEP_BYTES {
                 (pass.next, more) = (stored.to_vec(), true);
                 break;
             }
             left -= 1;
-            let (_, at) = layout::split_version(&stored)?;
-            pass.highest = pass.highest.max(at);
+            bytes += stored.len() + value.len();
             if pass.sieve.is_garbage(&stored) {
                 writes.push(Write::Remove { key: stored });
             }
@@ -63,8 +65,8 @@ impl<E: Engine> Store<E> {
         Ok(Passed { versions, more })
     }
 
-    /// The highest version put since the store was opened.
-    pub fn highest_put(&self) -> Timestamp {
-        self.lock().highest()
+    /// So many versions were put since the store was opened.
+    pub fn puts(&self) -> u64 {
+        self.lock().puts()
     }
 }

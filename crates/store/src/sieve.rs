@@ -6,8 +6,10 @@
 //!                             horizon
 //! ```
 //!
-//! It is shown keys in order: all of an engine, or those of some of its files. Of those it judges only by what it was shown, so it may take garbage for
-//! worth keeping, never the other way round.
+//! It is shown keys in order: all of an engine, or those of some of its files, and judges by what it was shown alone. So it may take garbage for worth
+//! keeping. It may take what supersedes for being there though a removal of that, which it was not shown, lies elsewhere: only deletions that were
+//! collected with all that they cover, and versions that were garbage, are ever removed, so what is below them is garbage, too. Nothing may be put below a
+//! deletion that was collected.
 
 use crate::layout;
 use rhumb_core::Timestamp;
@@ -18,14 +20,15 @@ pub struct Sieve {
     horizon: Timestamp,
     /// The prefix of the versions of the key that was shown last.
     prefix: Vec<u8>,
-    /// It has a version at or below the horizon.
-    superseded: bool,
+    /// The lowest version of that key, unless no version of its key was shown.
+    lowest: Option<Timestamp>,
+    ripens: Timestamp,
 }
 
 impl Sieve {
     /// Of a key's versions at or below `horizon` nobody reads any but the newest.
     pub fn new(horizon: Timestamp) -> Sieve {
-        Sieve { horizon, prefix: Vec::new(), superseded: false }
+        Sieve { horizon, prefix: Vec::new(), lowest: None, ripens: Timestamp::MAX }
     }
 
     /// True if what lies at `stored` is garbage.
@@ -34,9 +37,19 @@ impl Sieve {
         if prefix != self.prefix {
             self.prefix.clear();
             self.prefix.extend_from_slice(prefix);
-            self.superseded = false;
+            self.lowest = None;
         }
-        at <= self.horizon && std::mem::replace(&mut self.superseded, true)
+        let Some(newer) = self.lowest.replace(at) else { return false };
+        let is_garbage = newer <= self.horizon;
+        if !is_garbage {
+            self.ripens = self.ripens.min(newer);
+        }
+        is_garbage
+    }
+
+    /// From this horizon on, more of what was shown is garbage.
+    pub fn ripens(&self) -> Timestamp {
+        self.ripens
     }
 }
 
@@ -54,6 +67,7 @@ mod tests {
         assert_eq!([4, 3].map(|at| garbage("a\0", at)), [false, true]);
         assert_eq!([7, 6].map(|at| garbage("b", at)), [false, false]);
         assert_eq!([2, 1].map(|at| garbage("c", at)), [false, true]);
+        assert_eq!(sieve.ripens(), Timestamp::from_bits(6), "5 of a is superseded then");
     }
 
     #[test]
@@ -64,5 +78,6 @@ mod tests {
         for stored in [layout::FORMAT_KEY, b"", b"\x01", &entry, &entry] {
             assert!(!sieve.is_garbage(stored));
         }
+        assert_eq!(sieve.ripens(), Timestamp::MAX);
     }
 }

@@ -11,20 +11,21 @@ pub(crate) struct Swept {
     deletions: Vec<u8>,
     /// The lowest version put since the walk began.
     late: Timestamp,
-    /// The highest version ever put.
-    highest: Timestamp,
+    /// So many versions were put.
+    puts: u64,
 }
 
 impl Default for Swept {
     fn default() -> Swept {
-        Swept { deletions: deletions_from(Timestamp::ZERO), late: Timestamp::MAX, highest: Timestamp::ZERO }
+        Swept { deletions: deletions_from(Timestamp::ZERO), late: Timestamp::MAX, puts: 0 }
     }
 }
 
 impl Swept {
     /// A version `at` is about to be put.
     pub(crate) fn written(&mut self, at: Timestamp) {
-        (self.late, self.highest) = (self.late.min(at), self.highest.max(at));
+        self.late = self.late.min(at);
+        self.puts += 1;
         let start = deletions_from(at);
         if start < self.deletions {
             self.deletions = start;
@@ -47,8 +48,8 @@ impl Swept {
         &mut self.deletions
     }
 
-    /// The highest version put since the store was opened.
-    pub(crate) fn highest(&self) -> Timestamp {
-        self.highest
+    /// So many versions were put since the store was opened.
+    pub(crate) fn puts(&self) -> u64 {
+        self.puts
     }
 }

@@ -29,7 +29,7 @@ fn version(loaded: Loaded) -> u64 {
 }
 
 fn check<E: Engine>(store: &Store<E>) {
-    let applied = AtomicU64::new(1);
+    let (applied, horizon) = (AtomicU64::new(1), AtomicU64::new(0));
     store.apply(&batch(1)).expect("writable");
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -43,8 +43,24 @@ fn check<E: Engine>(store: &Store<E>) {
         });
         scope.spawn(|| {
             while applied.load(Ordering::Acquire) < BATCHES {
-                let horizon = Timestamp::from_bits(applied.load(Ordering::Acquire).saturating_sub(10));
+                horizon.store(applied.load(Ordering::Acquire).saturating_sub(10), Ordering::Release);
+                let horizon = Timestamp::from_bits(horizon.load(Ordering::Acquire));
                 store.collect(Collect { horizon, deletions: horizon }, 50).expect("writable");
+            }
+        });
+        scope.spawn(|| {
+            while applied.load(Ordering::Acquire) < BATCHES {
+                let at = applied.load(Ordering::Acquire);
+                let load = Load::Get {
+                    keys: (0..KEYS).map(|key| Key::new(vec![key as u8])).collect(),
+                    at: Timestamp::from_bits(at),
+                    bytes: usize::MAX,
+                };
+                let loaded = store.load(&load).expect("readable");
+                // Else it was asked too late.
+                if horizon.load(Ordering::Acquire) <= at {
+                    assert_eq!(version(loaded), at);
+                }
             }
         });
         for reverse in [false, true] {

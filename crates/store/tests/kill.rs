@@ -2,7 +2,7 @@
 //!
 //! Write buffers are small, so that segments of the journal are sealed, given up and used again all the time.
 
-use rhumb_core::actor::Space;
+use rhumb_core::actor::{Collect, Space};
 use rhumb_core::{Batch, Key, Load, Loaded, Timestamp, Value};
 use rhumb_store::{DiskEngine, DiskOptions, Store};
 use std::io::{BufRead as _, BufReader};
@@ -36,12 +36,19 @@ fn key(n: u64) -> Key {
     Key::new((n % KEYS).to_be_bytes().to_vec())
 }
 
-/// Each row shows the last batch up to `count` that wrote it.
+/// Below this nobody reads: whatever a crash takes, what is synced is not.
+fn horizon(synced: u64) -> u64 {
+    synced.saturating_sub(KEYS)
+}
+
+/// Each row shows the last batch up to `count` that wrote it, and so it does at the horizon.
 fn check(store: &Store<DiskEngine>, count: u64) {
-    for n in count.saturating_sub(KEYS - 1).max(1)..=count {
-        let load = Load::Get { keys: vec![key(n)], at: Timestamp::MAX, bytes: usize::MAX };
-        let Loaded::Rows { rows, .. } = store.load(&load).expect("readable") else { panic!("rows are asked") };
-        assert_eq!((rows[0].version, rows[0].value.is_some()), (Timestamp::from_bits(n), true), "of {count} batches");
+    for at in [count, horizon(count)] {
+        for n in at.saturating_sub(KEYS - 1).max(1)..=at {
+            let load = Load::Get { keys: vec![key(n)], at: Timestamp::from_bits(at), bytes: usize::MAX };
+            let Loaded::Rows { rows, .. } = store.load(&load).expect("readable") else { panic!("rows are asked") };
+            assert_eq!((rows[0].version, rows[0].value.is_some()), (Timestamp::from_bits(n), true), "at {at} of {count} batches");
+        }
     }
 }
 
@@ -59,6 +66,7 @@ fn writes_until_it_is_killed() {
             store.apply(&batch(n)).expect("writable");
         }
         store.sync().expect("syncs");
+        store.collect(Collect { horizon: Timestamp::from_bits(horizon(n)), deletions: Timestamp::ZERO }, 100).expect("writable");
         println!("\nsynced {n}");
     }
 }

@@ -63,7 +63,7 @@ proptest! {
 
     /// A crash keeps a prefix of the batches, whole, with all that was synced among them.
     #[test]
-    fn the_memory_engine_answers_as_the_model_and_crashes_to_a_prefix(steps in steps()) {
+    fn the_memory_engine_answers_as_the_model_and_crashes_to_a_prefix(steps in steps(40)) {
         let mut store = Store::open(MemoryEngine::new()).expect("empty");
         // The states that a crash may leave: after the last sync, and after each write since.
         let mut states = vec![Model::default()];
@@ -103,7 +103,7 @@ proptest! {
 
     /// Whatever is held of the newest versions: nothing, a few of them, or all.
     #[test]
-    fn what_is_held_of_the_newest_versions_changes_no_answer(steps in steps(), bytes in prop::sample::select(vec![0, 300, 700, 1 << 20])) {
+    fn what_is_held_of_the_newest_versions_changes_no_answer(steps in steps(40), bytes in prop::sample::select(vec![0, 300, 700, 1 << 20])) {
         let store = Store::open(MemoryEngine::new()).expect("empty");
         let (mut newest, mut model) = (Newest::new(bytes), Model::default());
         for step in steps.into_iter().filter(|step| !matches!(step, Step::Reopen { .. })) {
@@ -121,9 +121,9 @@ proptest! {
 
     /// Write buffers so small that table files are written and merged all the time.
     #[test]
-    fn the_disk_engine_answers_as_the_model_and_keeps_all_over_a_restart(steps in steps()) {
+    fn the_disk_engine_answers_as_the_model_and_keeps_all_over_a_restart(steps in steps(60)) {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let options = DiskOptions { write_buffer_bytes: 1 << 10, ..DiskOptions::DEFAULT };
+        let options = DiskOptions { write_buffer_bytes: 1 << 10, unmerged_files: 1, ..DiskOptions::DEFAULT };
         let open = || Store::open(DiskEngine::open(folder.path(), options).expect("the folder is free")).expect("the format is known");
         let mut store = open();
         let mut model = Model::default();

@@ -194,7 +194,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
     }
 
     fn carry_out(&mut self, effect: Effect<A>) -> Result<(), Ended> {
-        let parts = &self.parts;
+        let parts = &mut self.parts;
         match effect {
             Effect::Send { to, note } if to == parts.site => {
                 parts.mailbox.push_inner(Input::Message { from: to, body: Body::Note(note) });
@@ -207,7 +207,7 @@ impl<A: Hosted, E: Engine> Driver<A, E> {
             Effect::Load { token, load } => self.load(token, load)?,
             Effect::Persist { batch, token, then } => self.persist(batch, token, then)?,
             Effect::Answer { id, answer } => parts.requests.answer([(id, answer)]),
-            Effect::Collect(collect) => parts.loaders.collect(collect),
+            Effect::Collect(collect) => parts.disk.queue(Queued::Collect(collect))?,
             Effect::Count(event) => {
                 self.events.entry(event).or_insert_with(|| parts.metrics.event(event)).inc();
             }

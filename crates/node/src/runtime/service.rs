@@ -86,6 +86,7 @@ pub fn start<A: Hosted, E: Engine>(
         transport: Arc::clone(&common.transport),
         metrics: metrics.writer.clone(),
         unsynced: None,
+        collect: None,
     };
     let disk = if cell.in_place {
         let (disk, written) = Disk::beside(thread(service, "write"), writer, attend, common.failure.clone())?;

@@ -21,7 +21,7 @@ use crate::metrics::WriterMetrics;
 use crate::service::Service;
 use crate::transport::Transport;
 use rhumb_core::SiteId;
-use rhumb_core::actor::{Batch, Body, Gated, Input, Load, RequestId, Token, UNSYNCED_MAX};
+use rhumb_core::actor::{Batch, Body, Collect, Gated, Input, Load, RequestId, Token, UNSYNCED_MAX};
 use rhumb_store::{Engine, Group, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,6 +52,8 @@ pub enum Queued<A: Hosted> {
         /// What to read.
         load: Load,
     },
+    /// Garbage to be collected once the batches before it are durable: they tell up to where nobody reads any more.
+    Collect(Collect),
 }
 
 /// What waits for a batch that is applied to be durable.
@@ -80,6 +82,8 @@ pub struct Writer<A: Hosted, E> {
     pub metrics: WriterMetrics,
     /// What no sync has covered yet, if anything.
     pub unsynced: Option<Unsynced>,
+    /// What waits for that; of several the last, since horizons only rise.
+    pub collect: Option<Collect>,
 }
 
 /// Batches that are applied, and not durable for certain.
@@ -98,6 +102,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
         if !waiting.is_empty() || self.due().is_some_and(|due| due <= Instant::now()) {
             self.sync()?;
         }
+        self.collect_if_synced();
         self.release(waiting);
         Ok(())
     }
@@ -115,7 +120,16 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
         self.unsynced = None;
         self.metrics.sync.observe(begun.elapsed().as_secs_f64());
         self.metrics.batches.observe(f64::from(batches));
+        self.collect_if_synced();
         Ok(())
+    }
+
+    fn collect_if_synced(&mut self) {
+        if self.unsynced.is_none()
+            && let Some(collect) = self.collect.take()
+        {
+            self.loaders.collect(collect);
+        }
     }
 
     /// Applies `group`, and returns what waits for it to be durable.
@@ -141,6 +155,7 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
                     // Where nobody reads any more the site ends, and nobody waits for the answer.
                     self.loaders.load(token, load);
                 }
+                Queued::Collect(collect) => self.collect = Some(collect),
             }
         }
         self.apply(&mut pending)?;

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::TxnError;
-use rhumb_core::actor::{Actor, Batch, Body, Effects, Input, Load, Loaded, RequestId, Space};
+use rhumb_core::actor::{Actor, Batch, Body, Collect, Effects, Input, Load, Loaded, RequestId, Space};
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
 use rhumb_node::clock::Clock;
 use rhumb_node::config::{self, Catenae, Config, Http, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
@@ -52,6 +52,8 @@ pub enum Request {
     PutThenGet { key: &'static str, value: &'static str },
     /// Write without an answer, and answer from an empty write behind it.
     PutThenConfirm { key: &'static str, value: &'static str },
+    /// Write without an answer, then collect garbage.
+    Collect { horizon: Timestamp },
     /// Answer after so many milliseconds.
     Later { ms: u64 },
     /// Take so many steps one after the other, each of which writes its number to `step` if `writes`, and count them in `made`. The answer names the threads
@@ -149,6 +151,11 @@ impl Toy {
                 fx.persist(Toy::put(key, value)).answer(id, "put".into());
             }
             Request::Get { key } => Toy::get(id, key, fx),
+            Request::Collect { horizon } => {
+                fx.persist(Toy::put("horizon", "v"));
+                fx.collect(Collect { horizon, deletions: Timestamp::ZERO });
+                fx.answer(id, "collected".into());
+            }
             Request::PutThenGet { key, value } => {
                 fx.persist(Toy::put(key, value));
                 Toy::get(id, key, fx);

@@ -18,7 +18,7 @@ use std::{fs, io, panic, thread};
 /// Full write buffers that are on their way to table files, at the most: with one more, writes wait.
 pub const SEALED_MAX: usize = 2;
 /// A table file has about so many bytes: when it is synced, whoever syncs the journal waits for it.
-const TABLE_BYTES: u64 = 16 << 20;
+const TABLE_BYTES: u64 = 32 << 20;
 /// Table files that lie about unmerged, beyond those that may: with one more, writes wait.
 pub const UNMERGED_MAX: usize = 16;
 
@@ -83,11 +83,10 @@ fn flush_all(shared: &Shared) -> lsm_tree::Result<()> {
 pub fn flush(shared: &Shared, writing: MutexGuard<'_, Writing>) -> lsm_tree::Result<()> {
     let sealed: Vec<u64> = writing.sealed.iter().copied().collect();
     drop(writing);
-    // Write buffers that are let go of are freed with this, when nobody waits for it; so are files below.
-    let before = shared.tree.get_version_history_lock().latest_version();
+    let before = shared.current();
     shared.tree.flush(&shared.tree.get_flush_lock(), shared.views.oldest())?;
     let mut writing = shared.lock();
-    shared.let_go(&writing)?;
+    let retired = shared.let_go(&writing, before)?;
     writing.sealed.retain(|segment| !sealed.contains(segment));
     writing.merge_due = true;
     let mut surplus = Vec::new();
@@ -98,7 +97,7 @@ pub fn flush(shared: &Shared, writing: MutexGuard<'_, Writing>) -> lsm_tree::Res
     }
     drop(writing);
     shared.changed.notify_all();
-    drop(before);
+    drop(retired);
     surplus.iter().try_for_each(|path| Ok(fs::remove_file(path)?))
 }
 
@@ -114,14 +113,14 @@ fn merge_all(shared: &Shared) -> lsm_tree::Result<()> {
         writing.merge_due = false;
         drop(writing);
         let strategy = Arc::new(Leveled::default().with_table_target_size(TABLE_BYTES).with_l0_threshold(shared.options.unmerged_files));
-        let before = shared.tree.current_version();
+        let (before, version) = (shared.current(), shared.tree.current_version().id());
         shared.tree.compact(strategy, shared.views.oldest())?;
         let mut writing = shared.lock();
-        shared.let_go(&writing)?;
+        let retired = shared.let_go(&writing, before)?;
         // One merge may make the next one due.
-        writing.merge_due |= shared.tree.current_version().id() != before.id();
+        writing.merge_due |= shared.tree.current_version().id() != version;
         drop(writing);
         shared.changed.notify_all();
-        drop(before);
+        drop(retired);
     }
 }

@@ -74,6 +74,8 @@ struct Shared {
     sequence: SequenceNumberCounter,
     views: Views,
     horizon: Horizon,
+    /// States of the tree that views may see, each with a sequence number from which on no view does.
+    retired: Mutex<Vec<(SeqNo, Box<dyn Send>)>>,
     writing: Mutex<Writing>,
     /// Something was sealed, flushed or merged, or it ends.
     changed: Condvar,
@@ -207,6 +209,7 @@ impl Shared {
             sequence,
             views: Views::default(),
             horizon,
+            retired: Mutex::default(),
             writing: Mutex::new(writing),
             changed: Condvar::new(),
             path,
@@ -238,10 +241,20 @@ impl Shared {
         self.views.publish(self.sequence.get());
     }
 
-    /// After table files were written or merged: shows all, and lets go of write buffers and files that nobody sees any more.
-    fn let_go(&self, writing: &MutexGuard<'_, Writing>) -> lsm_tree::Result<()> {
+    /// The state of the tree, which is kept as long as this is.
+    fn current(&self) -> Box<dyn Send> {
+        Box::new(self.tree.get_version_history_lock().latest_version())
+    }
+
+    /// After table files were written or merged: shows all, and has the tree let go of write buffers and files that nobody sees any more. `before` is the
+    /// state before that. What is let go of is freed with what this returns, which takes long, so not while others wait for a lock.
+    fn let_go(&self, writing: &MutexGuard<'_, Writing>, before: Box<dyn Send>) -> lsm_tree::Result<Vec<Box<dyn Send>>> {
         self.show_all(writing);
-        self.tree.get_version_history_lock().maintenance(&self.path.join(TREE), self.views.oldest())
+        let (superseded_at, oldest) = (self.sequence.get(), self.views.oldest());
+        self.tree.get_version_history_lock().maintenance(&self.path.join(TREE), oldest)?;
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.push((superseded_at, before));
+        Ok(retired.extract_if(.., |(at, _)| *at <= oldest).map(|(_, state)| state).collect())
     }
 
     /// Writes or syncs, but never again after that has failed once.

@@ -246,7 +246,7 @@ pub fn batch() -> impl Strategy<Value = Batch> {
     prop::collection::vec(prop_oneof![4 => version, 1 => record], 0..8).prop_map(|ops| Batch { ops })
 }
 
-pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
     let collect = (0..TIMESTAMP_END, 0..TIMESTAMP_END, 1..20_usize).prop_map(|(horizon, deletions, limit)| Step::Collect {
         collect: Collect { horizon: Timestamp::from_bits(horizon), deletions: Timestamp::from_bits(deletions.min(horizon)) },
         limit,
@@ -257,7 +257,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => collect,
         1 => (0..400_usize).prop_map(|torn| Step::Reopen { torn }),
     ];
-    prop::collection::vec(step, 1..40)
+    prop::collection::vec(step, 1..max)
 }
 
 /// How many versions the engine holds.
