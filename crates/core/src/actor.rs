@@ -159,8 +159,7 @@ pub enum Effect<A: Actor> {
         /// What it is told.
         answer: A::Answer,
     },
-    /// Drop versions that no reader can ask for any more (see [`Collect`]), once all batches before it are durable: one of them may say up to where
-    /// nobody reads any more.
+    /// Drop versions that no reader can ask for any more (see [`Collect`]), once all batches before, which may say so, are durable.
     Collect(Collect),
     /// Something worth counting happened: a metric of the node, a probe of the simulator.
     Count(&'static str),
