@@ -51,8 +51,7 @@ pub trait Engine: Send + Sync + 'static {
     fn sync(&self) -> Result<(), StoreError>;
 
     /// From now on the engine may drop garbage by itself, as a sieve (`sieve.rs`) with this horizon or a lower one tells: where it rewrites what it holds,
-    /// that costs nothing. Never before all that supersedes it is durable. Whoever gives a
-    /// horizon must know after a crash not to read below it, and must not put anything below a deletion that it has removed. Forgotten when the
-    /// engine is closed or crashes.
+    /// that costs nothing. Never before all that supersedes it is durable. Whoever gives a horizon must know after a crash not to read below it, and must
+    /// not put anything below a deletion that it has removed. Forgotten when the engine is closed or crashes.
     fn collect(&self, horizon: Timestamp);
 }

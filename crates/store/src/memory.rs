@@ -5,7 +5,8 @@
 //!   base    = synced records folded in · log = the records since, the first `synced` bytes of which are durable
 //! ```
 //!
-//! When the log is folded, garbage is dropped from the base, as a log-structured engine drops it when it merges files.
+//! Garbage is dropped as soon as it may be: once all is durable that was written before the horizon was given. An engine on disk takes its time, so what
+//! a reader must not miss is gone here earlier than anywhere.
 //!
 //! A crash keeps the base, the synced log and as many bytes of the unsynced log as the caller says, and recovers from
 //! those bytes alone. Invariant: the log up to `synced` ends at the end of a record.
@@ -20,11 +21,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A synced log longer than this, and than [`LOG_BYTES_PER_ENTRY`] times the base, is folded into the base: memory stays in proportion to the data, and
-/// so does the work to the log.
-const LOG_BYTES_MAX: usize = 4 << 10;
-/// So many bytes of log for each entry of the base.
-const LOG_BYTES_PER_ENTRY: usize = 64;
+/// A synced log longer than this is folded into the base, so that memory stays in proportion to the data.
+const LOG_BYTES_MAX: usize = 1 << 20;
 
 type Map = BTreeMap<Bytes, Bytes>;
 
@@ -40,8 +38,28 @@ struct State {
     base: Map,
     log: Vec<u8>,
     synced: usize,
-    /// What is garbage.
+    /// The highest that was given, and whether garbage up to there is still to be dropped.
     horizon: Timestamp,
+    collects: bool,
+}
+
+impl State {
+    /// Folds a log that is all durable into the base, if it is long or garbage is to be dropped.
+    fn fold(&mut self) {
+        if self.synced < self.log.len() || !self.collects && self.log.len() <= LOG_BYTES_MAX {
+            return;
+        }
+        let folded = replay(&self.log, &mut self.base);
+        assert_eq!(folded, self.log.len(), "every record in the log is whole");
+        self.log = Vec::new();
+        self.synced = 0;
+        if std::mem::take(&mut self.collects) {
+            for map in [&mut self.base, &mut self.current] {
+                let mut sieve = Sieve::new(self.horizon);
+                map.retain(|key, _| !sieve.is_garbage(key));
+            }
+        }
+    }
 }
 
 impl MemoryEngine {
@@ -62,7 +80,7 @@ impl MemoryEngine {
         let (base, log) = (state.base.clone(), state.log[..state.synced].to_vec());
         let mut current = base.clone();
         replay(&log, &mut current);
-        MemoryEngine { state: RwLock::new(State { current, base, synced: log.len(), log, horizon: Timestamp::ZERO }) }
+        MemoryEngine { state: RwLock::new(State { current, base, synced: log.len(), log, ..State::default() }) }
     }
 
     /// Crashes and recovers. What was not synced is gone, except its first `torn` bytes, which reached the disk: whole
@@ -76,7 +94,7 @@ impl MemoryEngine {
         assert!(recovered >= state.synced, "what was synced is whole");
         state.log.truncate(recovered);
         state.synced = recovered;
-        state.horizon = Timestamp::ZERO;
+        (state.horizon, state.collects) = (Timestamp::ZERO, false);
     }
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -125,22 +143,16 @@ impl Engine for MemoryEngine {
         let mut guard = self.write_state();
         let state = &mut *guard;
         state.synced = state.log.len();
-        if state.log.len() > LOG_BYTES_MAX.max(LOG_BYTES_PER_ENTRY * state.base.len()) {
-            let folded = replay(&state.log, &mut state.base);
-            assert_eq!(folded, state.log.len(), "every record in the log is whole");
-            state.log = Vec::new();
-            state.synced = 0;
-            let mut sieve = Sieve::new(state.horizon);
-            state.base.retain(|key, _| !sieve.is_garbage(key));
-            // With an empty log they are the same.
-            state.current = state.base.clone();
-        }
+        state.fold();
         Ok(())
     }
 
     fn collect(&self, horizon: Timestamp) {
         let mut state = self.write_state();
-        state.horizon = state.horizon.max(horizon);
+        if horizon > state.horizon {
+            (state.horizon, state.collects) = (horizon, true);
+            state.fold();
+        }
     }
 }
 

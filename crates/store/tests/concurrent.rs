@@ -50,16 +50,14 @@ fn check<E: Engine>(store: &Store<E>) {
         });
         scope.spawn(|| {
             while applied.load(Ordering::Acquire) < BATCHES {
-                let at = applied.load(Ordering::Acquire);
-                let load = Load::Get {
-                    keys: (0..KEYS).map(|key| Key::new(vec![key as u8])).collect(),
-                    at: Timestamp::from_bits(at),
-                    bytes: usize::MAX,
-                };
-                let loaded = store.load(&load).expect("readable");
-                // Else it was asked too late.
-                if horizon.load(Ordering::Acquire) <= at {
-                    assert_eq!(version(loaded), at);
+                for at in [&horizon, &applied].map(|at| at.load(Ordering::Acquire)) {
+                    let keys = (0..KEYS).map(|key| Key::new(vec![key as u8])).collect();
+                    let load = Load::Get { keys, at: Timestamp::from_bits(at), bytes: usize::MAX };
+                    let loaded = store.load(&load).expect("readable");
+                    // Else it was asked too late.
+                    if horizon.load(Ordering::Acquire) <= at {
+                        assert_eq!(version(loaded), at);
+                    }
                 }
             }
         });

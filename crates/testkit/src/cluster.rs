@@ -9,7 +9,7 @@ use super::protocol::{Envelope, Protocol};
 use super::transcript::Transcript;
 use rhumb_core::actor::{Effect, Gated, MESSAGE_BYTES_MAX, RequestId};
 use rhumb_core::{Actor, Body, Effects, Input, RegionId, SiteId, Span, Time, Topology, record};
-use rhumb_store::{MemoryEngine, Pass, Store};
+use rhumb_store::{MemoryEngine, Store};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -309,8 +309,6 @@ impl<P: Protocol> Cluster<P> {
             Effect::Answer { id, answer } => self.answered(site, id, answer),
             Effect::Collect(collect) => {
                 machine.store.collect(collect, usize::MAX).expect(IN_MEMORY);
-                // At once, where an engine takes its time.
-                machine.store.pass(&mut Pass::new(collect.horizon), usize::MAX).expect(IN_MEMORY);
             }
             Effect::Count(_) | Effect::Trace(_) => {}
         }

@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// The configuration of a cluster of one site, with free ports.
 fn config(folder: &Path) -> String {
@@ -111,26 +110,17 @@ async fn a_client_that_cannot_be_served_now_is_told_why() {
     assert_eq!((error.severity(), error.code().code(), error.message()), ("FATAL", "57P03", "the clock of this site is wrong"));
 }
 
-/// Ends a site that was to be refused, and was not.
-const AT_MOST: &str = "timeout 60";
-
 /// The system refuses writes beyond a size, as it does on a disk that is full.
 #[test]
 fn a_site_without_room_for_its_data_says_so_and_starts_once_there_is() {
     let folder = tempfile::tempdir().expect("a folder");
     config(folder.path());
     let path = folder.path().join("site.toml");
-    let start = |limit: &str, how: &str| {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("trap '' XFSZ; {limit} exec {how} \"$0\" start --config \"$1\"")]);
-        shell.args([Path::new(env!("CARGO_BIN_EXE_rhumb")), &path]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        shell.spawn().expect("a shell")
-    };
     // 128 KiB: less than a new journal is filled with.
-    let refused = start("ulimit -f 256;", AT_MOST).wait_with_output().expect("it ends");
+    let refused = common::start_limited("trap '' XFSZ; ulimit -f 256;", &path, true).wait_with_output().expect("it ends");
     let line = format!("rhumb: {}: File too large (os error 27)\n", folder.path().join("data/creating").display());
     assert_eq!((String::from_utf8_lossy(&refused.stderr).into_owned(), refused.status.code()), (line, Some(1)));
-    let mut started = start("", "");
+    let mut started = common::start_limited("", &path, false);
     let mut said = String::new();
     BufReader::new(started.stdout.take().expect("piped")).read_line(&mut said).expect("text");
     started.kill().expect("it runs");

@@ -12,9 +12,6 @@ use std::pin::pin;
 use std::process::{Child, Command, Stdio};
 use tokio_postgres::{Client, Error, NoTls};
 
-/// Ends a site that was to be refused, and was not.
-const AT_MOST: &str = "timeout 60";
-
 /// A site by itself.
 struct Site {
     process: Child,
@@ -95,17 +92,12 @@ async fn statements_under_way_are_finished_when_a_site_is_told_to_stop() {
 fn a_site_that_may_open_too_few_files_does_not_start_and_one_with_a_low_soft_limit_raises_it() {
     let folder = tempfile::tempdir().expect("a folder");
     configured(folder.path());
-    let start = |limit: &str, how: &str| {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("{limit} exec {how} \"$0\" start --config \"$1\"")]);
-        shell.args([Path::new(env!("CARGO_BIN_EXE_rhumb")), &folder.path().join("site.toml")]);
-        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell")
-    };
-    let refused = start("ulimit -n 1000;", AT_MOST).wait_with_output().expect("it ends");
+    let config = folder.path().join("site.toml");
+    let refused = common::start_limited("ulimit -n 1000;", &config, true).wait_with_output().expect("it ends");
     let line = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(line.starts_with("rhumb: this process may open 1000 files, and a site needs 6986 for its store and all clients"), "{line}");
     assert_eq!((line.lines().count(), refused.status.code(), folder.path().join("data").exists()), (1, Some(1), false));
-    let mut started = start("ulimit -S -n 100;", "");
+    let mut started = common::start_limited("ulimit -S -n 100;", &config, false);
     let mut said = String::new();
     BufReader::new(started.stdout.take().expect("piped")).read_line(&mut said).expect("text");
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", started.id())).expect("it lives");

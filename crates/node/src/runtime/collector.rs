@@ -54,7 +54,7 @@ impl<E: Engine> Collector<E> {
         loop {
             let asked = match &self.pass {
                 Some(_) => queue.recv_timeout(due.saturating_duration_since(Instant::now())),
-                // Nothing can be worth a pass that was not before, unless the horizon rises.
+                // Whether one is worth it is asked with each collection.
                 None => queue.recv().map_err(RecvTimeoutError::from),
             };
             let worked = match asked {

@@ -99,10 +99,9 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
     /// in its mailbox.
     pub fn commit(&mut self, group: impl IntoIterator<Item = Queued<A>>) -> Result<(), StoreError> {
         let waiting = self.write(group)?;
-        if !waiting.is_empty() || self.due().is_some_and(|due| due <= Instant::now()) {
+        if !waiting.is_empty() || self.due().is_none_or(|due| due <= Instant::now()) {
             self.sync()?;
         }
-        self.collect_if_synced();
         self.release(waiting);
         Ok(())
     }
@@ -112,24 +111,19 @@ impl<A: Hosted, E: Engine> Writer<A, E> {
         self.unsynced.map(|unsynced| unsynced.due)
     }
 
-    /// Makes durable all that was applied.
+    /// Makes durable all that was applied, and has garbage collected that waited for it. Costs no sync if all is durable.
     pub fn sync(&mut self) -> Result<(), StoreError> {
-        let Some(Unsynced { batches, .. }) = self.unsynced else { return Ok(()) };
-        let begun = Instant::now();
-        self.store.sync()?;
-        self.unsynced = None;
-        self.metrics.sync.observe(begun.elapsed().as_secs_f64());
-        self.metrics.batches.observe(f64::from(batches));
-        self.collect_if_synced();
-        Ok(())
-    }
-
-    fn collect_if_synced(&mut self) {
-        if self.unsynced.is_none()
-            && let Some(collect) = self.collect.take()
-        {
+        if let Some(Unsynced { batches, .. }) = self.unsynced {
+            let begun = Instant::now();
+            self.store.sync()?;
+            self.unsynced = None;
+            self.metrics.sync.observe(begun.elapsed().as_secs_f64());
+            self.metrics.batches.observe(f64::from(batches));
+        }
+        if let Some(collect) = self.collect.take() {
             self.loaders.collect(collect);
         }
+        Ok(())
     }
 
     /// Applies `group`, and returns what waits for it to be durable.

@@ -10,7 +10,6 @@ use crate::planted::Planted;
 use rhumb_core::actor::{Actor, Batch, Body, Collect, Effect, Effects, Gated, Input, MESSAGE_BYTES_MAX, RequestId, Token, UNSYNCED_MAX};
 use rhumb_core::record::encoded_bytes;
 use rhumb_core::{Load, Loaded, SiteId, Span, Time, work};
-use rhumb_store::Pass;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -373,9 +372,6 @@ impl<A: Actor> World<A> {
     fn collect(&mut self, site: SiteId, collect: Collect) {
         let store = &self.site(site).store;
         while store.collect(collect, COLLECT_STEP).expect("memory does not fail").more {}
-        // At once, where an engine takes its time.
-        let mut pass = Pass::new(collect.horizon);
-        while store.pass(&mut pass, usize::MAX).expect("memory does not fail").more {}
     }
 
     fn answer(&mut self, site: SiteId, id: RequestId, answer: A::Answer) {

@@ -28,6 +28,15 @@ pub fn rhumb(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rhumb")).args(arguments).stdin(Stdio::null()).output().expect("the binary runs")
 }
 
+/// Starts a site in a shell that runs `first`, which may set limits. One that `is_refused` is ended after a minute, should it serve.
+pub fn start_limited(first: &str, config: &Path, is_refused: bool) -> Child {
+    let at_most = if is_refused { "timeout 60" } else { "" };
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{first} exec {at_most} \"$0\" start --config \"$1\"")]);
+    shell.args([Path::new(env!("CARGO_BIN_EXE_rhumb")), config]);
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a shell")
+}
+
 /// Runs it, and expects it to fail with this code and this one line.
 pub fn refused(arguments: &[&str], code: i32, line: &str) {
     let output = rhumb(arguments);
