@@ -89,6 +89,6 @@ fn loads_of_the_memory_engine_see_whole_batches_in_order() {
 #[test]
 fn loads_of_the_disk_engine_see_whole_batches_in_order() {
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let options = DiskOptions { write_buffer_bytes: 64 << 10, ..DiskOptions::DEFAULT };
+    let options = DiskOptions { write_buffer_bytes: 16 << 10, unmerged_files: 1, ..DiskOptions::DEFAULT };
     check(&Store::open(DiskEngine::open(folder.path(), options).expect("a new folder")).expect("the format is known"));
 }
