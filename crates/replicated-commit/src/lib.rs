@@ -50,6 +50,7 @@
 //! | `coordinator/voting.rs`, `coordinator/outcomes.rs` | the vote; how attempts ended, and who acts on it |
 //! | `coordinator/doubts.rs`, `coordinator/memory.rs` | what is asked about those in doubt; how long they are kept |
 //! | `coordinator/resolving.rs`, `coordinator/examination.rs`, `resolution.rs` | what is made of attempts that lost regions may have decided |
+//! | `trace.rs` | what rows say of attempts that others have forgotten |
 //! | `cohort/` | one shard replica: prepare, apply |
 //! | `cohort/floors.rs` | up to where a snapshot must reach that sees a commit |
 //! | `cohort/reads.rs` | the four kinds of read |
@@ -98,6 +99,7 @@ mod roles;
 mod site;
 #[cfg(test)]
 mod testing;
+mod trace;
 mod views;
 
 pub use config::Config;

@@ -57,6 +57,12 @@ pub enum Planted {
     DeletionsForgotten,
     /// A read does not look whether its versions were collected while they were loaded.
     CollectedUnseen,
+    /// Versions that were current when an attempt in doubt would have committed are collected like others.
+    DoubtsCollected,
+    /// What a region does not remember to have taken over from a log was not in it.
+    TakenOverIsAbsent,
+    /// What was overwritten, and collected, counts as never written.
+    CoveredIsAbsent,
     /// A region votes in a new epoch before it knows the commits of the one before.
     VotesUnsettled,
     /// A read shows what the only site of a cluster is about to commit.
@@ -73,7 +79,7 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 31] = [
+    pub const ALL: [Planted; 34] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
         Planted::RangeLockSkipped,
@@ -99,6 +105,9 @@ impl Planted {
         Planted::StaleUnseen,
         Planted::DeletionsForgotten,
         Planted::CollectedUnseen,
+        Planted::DoubtsCollected,
+        Planted::TakenOverIsAbsent,
+        Planted::CoveredIsAbsent,
         Planted::VotesUnsettled,
         Planted::CommittingShown,
         Planted::CommittingTakenBack,

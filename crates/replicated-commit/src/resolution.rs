@@ -61,6 +61,8 @@ pub struct Testimony {
     pub contested: bool,
     /// It had resolved and forgotten the attempt when it was asked: if that committed by its vote, the log up to here has it.
     pub forgotten: Option<u64>,
+    /// Somebody there waits for the outcome.
+    pub waits: bool,
 }
 
 /// What the testimonies of all survivors say.
@@ -195,6 +197,14 @@ impl Leader {
         heard.into_iter().flatten().filter_map(|(region, testimony)| Some((*region, testimony.forgotten?)))
     }
 
+    /// True if nobody who has testified waits for the outcome.
+    pub fn waits_nobody(&self) -> bool {
+        match &self.phase {
+            Phase::Inquiring { heard } => !heard.values().any(|testimony| testimony.waits),
+            Phase::Proposing { .. } => false,
+        }
+    }
+
     /// What all testimonies say about the attempt of `electorate`, of which those `refusing` have no vote; once each of the survivors has been
     /// heard. A vote that nobody has seen counts as `assumed`.
     pub fn verdict(&self, electorate: Regions, refusing: Tally, assumed: &Vote) -> Option<Verdict> {
@@ -246,6 +256,9 @@ impl fmt::Display for Testimony {
         if self.contested {
             write!(f, "contested, ")?;
         }
+        if !self.waits {
+            write!(f, "waits no more, ")?;
+        }
         write!(f, "knows {{")?;
         for (index, (region, vote)) in self.votes.iter().enumerate() {
             write!(f, "{}{region} {vote}", if index > 0 { "," } else { "" })?;
@@ -271,7 +284,7 @@ mod tests {
     }
 
     fn testimony<const N: usize>(votes: [(RegionId, Vote); N]) -> Testimony {
-        Testimony { known: None, votes: votes.into(), accepted: None, contested: false, forgotten: None }
+        Testimony { known: None, votes: votes.into(), accepted: None, contested: false, forgotten: None, waits: true }
     }
 
     /// What A, leading the first round, makes of these testimonies about an attempt of three regions, of which C is lost.

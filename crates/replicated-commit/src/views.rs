@@ -3,6 +3,7 @@
 
 use super::context::Shared;
 use super::message::{Attempt, Doubt, Meta, Part, PreparedRecord};
+use super::trace::Dropped;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Refusal, Vote};
 use rhumb_core::{Key, RegionId, Timestamp};
@@ -12,6 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) trait CohortView {
     /// Deletions up to here may be gone.
     fn collected(&self) -> Timestamp;
+
+    /// Up to where versions and deletions may be gone.
+    fn dropped(&self) -> Dropped;
+
+    /// True if `attempt` is certainly not applied here: it is prepared, or carried and not among the rows.
+    fn lacks(&self, attempt: &Attempt) -> bool;
 
     /// True if `attempt` was applied here, and that is not forgotten.
     fn has_applied(&self, attempt: &Attempt) -> bool;
@@ -168,18 +175,6 @@ impl Copied {
     pub(super) fn attempts(&self) -> BTreeSet<Attempt> {
         self.doubts.iter().map(|doubt| doubt.meta.attempt).collect()
     }
-}
-
-/// Whether what an attempt writes that others are in doubt about is among the rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum RowsOfDoubt {
-    /// Nobody has looked.
-    #[default]
-    Unknown,
-    /// They are being looked for.
-    Awaited,
-    /// They are not here.
-    Absent,
 }
 
 /// What the coordinator sees.

@@ -88,6 +88,7 @@ pub fn promises() -> Vec<Promise> {
         accepted: Some((round(), Decision::Aborted)),
         contested: true,
         forgotten: Some(log_end),
+        waits: true,
     };
     let doubts = vec![Doubt { record: prepared(), carried: true }];
     let stopped = Stopped { epoch, settled, since: 1, log_end, read_upto: at, doubts, after: Some(attempt), more: true };
@@ -96,7 +97,7 @@ pub fn promises() -> Vec<Promise> {
         Promise::Apply { meta: meta(), part: Some(part()), floor: at },
         Promise::Prepared { attempt, shard: 1 },
         Promise::Aborted { meta: meta() },
-        Promise::Bound { attempt, votes: (0..).map(RegionId).zip(votes).collect() },
+        Promise::Bound { attempt, votes: (0..).map(RegionId).zip(votes).collect(), lacks: true },
         Promise::Testified(Testified { attempt, region, round: round(), testimony, high: at, contents: Some(part()) }),
         Promise::Contested { attempt, region, round: round() },
         Promise::Accepted { attempt, region, round: round() },

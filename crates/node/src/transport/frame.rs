@@ -29,7 +29,7 @@ use thiserror::Error;
 /// make us keep.
 pub const FRAME_BYTES_MAX: usize = FRAME_BYTES_MIN + MESSAGE_BYTES_MAX;
 /// The version of greeting, hello, frames and everything in them. Sites of different versions refuse each other.
-pub const VERSION: u16 = 16;
+pub const VERSION: u16 = 17;
 /// The random bytes of a greeting.
 pub const NONCE_BYTES: usize = 32;
 /// The length of a greeting.

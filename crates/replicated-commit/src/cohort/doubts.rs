@@ -17,23 +17,25 @@
 //! their locks: nobody reads or writes those rows before the outcome is known, and everything else goes on.
 //!
 //! A region that carries an attempt may find, from votes or from all regions that stopped, that none is prepared for it. Then the attempt has
-//! aborted, unless it was taken over before it was carried; so the region looks for its rows first. Its coordinator puts the abort on record, and the
-//! locks are released after that.
+//! aborted, unless it was taken over before it was carried; so the region looks for its rows first. If they are certainly not here, its coordinator
+//! puts the abort on record, and the locks are released after that. If all of them are covered by later versions that are old enough, nobody here can
+//! tell: the locks guard nothing any more and are released, and the region says nothing. Versions above the timestamp of what is carried are not
+//! collected.
 //!
-//! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is
-//! known or its transaction has another attempt.
+//! Invariants: a carried attempt is on disk in the step in which its replica settles; it is let go of only once its outcome is known, its
+//! transaction has another attempt, or nobody reads here what it wrote.
 
 use super::{Carried, Cohort, Entry, Stage};
-use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
 use crate::job::Job;
 use crate::message::{Attempt, Meta, Note};
 use crate::planted::Planted;
 use crate::records::{self, CARRIED, PreparedRecord};
-use crate::views::{NearCohort, RowsOfDoubt, Stop};
+use crate::trace::Found;
+use crate::views::{CohortView, NearCohort, Stop};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Refusal, Vote};
-use rhumb_core::{Batch, Load, Loaded, RegionId, record, work};
+use rhumb_core::{Batch, Loaded, RegionId, record, work};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
@@ -61,21 +63,22 @@ impl Cohort {
 
 impl Cohort {
     /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
-    /// was carried. True if its rows are not here; they are looked for if nobody has done so. Without rows there is nothing to tell, nor to keep.
-    pub(crate) fn are_rows_absent(&mut self, attempt: Attempt, cx: &mut Context<'_>) -> bool {
+    /// was carried. True if its rows are not here; they are looked for if nobody has done so. If nobody can tell, it is let go of.
+    pub(crate) fn are_rows_absent(&mut self, near: &NearCohort<'_>, attempt: Attempt, cx: &mut Context<'_>) -> bool {
+        let dropped = self.dropped();
         let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.entries.get_mut(&attempt) else { return false };
-        match carried.rows {
-            RowsOfDoubt::Absent => return true,
-            RowsOfDoubt::Awaited => return false,
-            RowsOfDoubt::Unknown => carried.rows = RowsOfDoubt::Awaited,
-        }
-        let versions: Vec<_> = part.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
-        if versions.is_empty() {
-            self.unprepare(attempt, cx);
+        if !near.mover.has_rows() {
             return false;
         }
-        cx.load(Job::RowsOfCarried(attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
-        false
+        if let Some(load) = carried.trace.look(meta, part, dropped) {
+            cx.load(Job::RowsOfCarried(attempt), load);
+        }
+        let found = carried.trace.found();
+        if found == Some(Found::Covered) && !cx.rules.breaks(Planted::CoveredIsAbsent) {
+            cx.fx.count("placement.carried_covered");
+            self.unprepare(attempt, cx);
+        }
+        found == Some(Found::Absent) || (found.is_some() && cx.rules.breaks(Planted::CoveredIsAbsent))
     }
 }
 
@@ -159,7 +162,7 @@ impl Cohort {
         else {
             return;
         };
-        if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(attempt, cx) {
+        if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(near, attempt, cx) {
             return;
         }
         if meta.coordinator == cx.me.shard {
@@ -172,13 +175,12 @@ impl Cohort {
     /// The rows of what is carried were looked for.
     pub(crate) fn on_rows_of_carried(&mut self, near: &NearCohort<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
-        let Some(entry) = self.entries.get_mut(&attempt) else { return };
-        let meta = entry.meta.clone();
-        let Stage::Carried(carried) = &mut entry.stage else { return };
-        if rows.is_empty() {
-            carried.rows = RowsOfDoubt::Absent;
+        let dropped = self.dropped();
+        let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.entries.get_mut(&attempt) else { return };
+        if carried.trace.take(meta, part, dropped, &rows) != Some(Found::Committed) {
             return self.count_as_cohort(near, attempt, cx);
         }
+        let meta = meta.clone();
         cx.fx.count("placement.carried_known");
         let decision = Decision::Committed { floor: self.highest_applied.max(meta.at) };
         let coordinator = meta.coordinator_in(cx.me.region);

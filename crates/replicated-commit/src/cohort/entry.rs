@@ -2,7 +2,8 @@
 
 use crate::lookup::RangeLookup;
 use crate::message::{Meta, Part};
-use crate::views::{Promised, RowsOfDoubt};
+use crate::trace::Trace;
+use crate::views::Promised;
 use rhumb_commit::votes::Tally;
 use rhumb_core::actor::Token;
 use rhumb_core::{Key, RegionId, Time};
@@ -24,8 +25,8 @@ pub(crate) struct Validation {
 pub(crate) struct Carried {
     /// The regions that are not prepared for it, and the ends of their logs: if it is not there, they never voted for it.
     pub(crate) without: BTreeMap<RegionId, u64>,
-    /// Whether its rows are here: it may have committed, and been taken over, before it was carried.
-    pub(crate) rows: RowsOfDoubt,
+    /// What the rows here say: it may have committed, and been taken over, before it was carried.
+    pub(crate) trace: Trace,
 }
 
 #[derive(Clone, Debug)]

@@ -118,9 +118,12 @@ impl Cohort {
         }
     }
 
-    /// Old versions, and deletions up to `deletions`, are about to be dropped. Adds that to `batch`; returns up to where versions are.
-    pub(crate) fn collect(&mut self, deletions: Timestamp, batch: &mut Batch, cx: &Shared) -> Collect {
-        let horizon = self.horizon(cx);
+    /// Old versions, and deletions up to `deletions`, are about to be dropped, none that were current when the attempt at `in_doubt` would have
+    /// committed, or one that is prepared or carried here. Adds that to `batch`; returns up to where versions are.
+    pub(crate) fn collect(&mut self, deletions: Timestamp, in_doubt: Option<Timestamp>, batch: &mut Batch, cx: &Shared) -> Collect {
+        let needed = in_doubt.into_iter().chain(self.lowest_unresolved(Timestamp::ZERO)).min();
+        let needed = needed.filter(|_| !cx.rules.breaks(Planted::DoubtsCollected));
+        let horizon = needed.map_or(self.horizon(cx), |at| self.horizon(cx).min(at.previous())).max(self.collected);
         let deletions = deletions.min(horizon).max(self.collected);
         self.collected = deletions;
         self.refuse_below(deletions);

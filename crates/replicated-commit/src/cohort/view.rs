@@ -1,11 +1,12 @@
 //! What the other roles of a site see of its replica.
 
 use super::Cohort;
-use super::entry::Entry;
+use super::entry::{Entry, Stage};
 use crate::config::PAGE_BYTES_MAX;
 use crate::context::Shared;
 use crate::message::{Attempt, Doubt};
 use crate::records::PreparedRecord;
+use crate::trace::{Dropped, Found};
 use crate::views::{CohortView, Promised};
 use rhumb_commit::votes::Vote;
 use rhumb_core::{Key, RegionId, Timestamp, record, work};
@@ -14,6 +15,18 @@ use std::ops::Bound;
 impl CohortView for Cohort {
     fn collected(&self) -> Timestamp {
         self.collected
+    }
+
+    fn dropped(&self) -> Dropped {
+        Dropped { versions: self.history_floor, deletions: self.collected }
+    }
+
+    fn lacks(&self, attempt: &Attempt) -> bool {
+        match self.entries.get(attempt).map(|entry| &entry.stage) {
+            Some(Stage::Prepared) => true,
+            Some(Stage::Carried(carried)) => carried.trace.found() == Some(Found::Absent),
+            Some(Stage::Validating(_) | Stage::Committing) | None => false,
+        }
     }
 
     fn has_applied(&self, attempt: &Attempt) -> bool {

@@ -12,7 +12,7 @@
 use crate::message::{Meta, Part};
 use crate::records::{self, VOTES, VoteRecord};
 use crate::resolution::{Acceptor, Leader};
-use crate::views::RowsOfDoubt;
+use crate::trace::Trace;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Tally, Vote};
 use rhumb_core::{Batch, RegionId, SiteId, Time, Timestamp, record};
@@ -66,8 +66,10 @@ pub(super) struct AttemptState {
     pub(super) contents: Option<Part>,
     /// It was forgotten here, and is kept again for what it has promised: it has no vote.
     pub(super) stands_in: bool,
-    /// Whether what it writes is among the rows here, where others have forgotten it.
-    pub(super) rows: RowsOfDoubt,
+    /// What the rows here say of it, where others have forgotten it.
+    pub(super) trace: Trace,
+    /// The cohorts of this region, at other sites, that have certainly not applied it.
+    pub(super) lacking: BTreeSet<SiteId>,
     /// What this region proposes rests on votes of lost regions that nobody has seen.
     pub(super) assumes: bool,
     pub(super) leads_from: Time,
@@ -100,7 +102,8 @@ impl AttemptState {
             bound: BTreeSet::new(),
             leader: None,
             contents: None,
-            rows: RowsOfDoubt::default(),
+            trace: Trace::default(),
+            lacking: BTreeSet::new(),
             assumes: false,
             stands_in: false,
             leads_from: Time::ZERO,
@@ -190,12 +193,24 @@ impl AttemptState {
 
     /// True if this region takes part in its resolution, and has not heard how that ended.
     pub(super) fn is_resolving(&self) -> bool {
-        self.acceptor.is_bound() && self.decision().is_none()
+        self.acceptor.is_bound() && self.decision().is_none() && !self.is_left()
+    }
+
+    /// True if this region, which has not promised to commit it, waits for its outcome no more.
+    fn is_left(&self) -> bool {
+        !self.has_yes() && self.phase == Phase::Resting
+    }
+
+    /// This region takes part in its resolution.
+    pub(super) fn take_part(&mut self) {
+        if self.is_left() {
+            self.phase = Phase::Open;
+        }
     }
 
     /// True if this region has no part in it any more. A vote whose outcome was only copied stays, so that nobody takes its absence for a refusal.
     pub(super) fn is_over(&self) -> bool {
-        let may_commit = self.has_yes() || self.acceptor.is_bound();
+        let may_commit = self.has_yes() || (self.acceptor.is_bound() && !self.is_left());
         !may_commit || (self.is_resolved() && self.decision().is_some())
     }
 

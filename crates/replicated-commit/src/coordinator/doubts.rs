@@ -2,7 +2,7 @@
 //! votes, and counts them.
 //!
 //! Invariant: only final votes count, and none once this site has promised a round of a resolution. A region that has forgotten an attempt did not
-//! commit it if its log, read without a gap, does not hold it.
+//! commit it if its log does not hold it; only a replica that has waited for the attempt ever since, and read that log without a gap, can tell.
 
 use super::Coordinator;
 use super::attempt::AttemptState;
@@ -115,15 +115,16 @@ impl Coordinator {
     }
 
     /// The votes as far as they are known. A region that has forgotten the attempt, and whose log does not hold it, did not commit it and will never
-    /// vote yes. That follows only if its log was read without a gap: not while rows are being copied, and not for attempts that were in doubt here
-    /// before the copy. If an attempt is still prepared here, the source of the copy was in doubt about it, too: no log had dropped it by then, and
-    /// each log has been read from its beginning since.
-    pub(super) fn tally(&self, near: &NearCoordinator<'_>, state: &AttemptState) -> Tally {
+    /// vote yes. A replica that is prepared for the attempt, or carries it and lacks its rows, would have found it in the log; another one may have
+    /// taken it over and forgotten that. And the log must have been read without a gap: not while rows are being copied, and not for attempts that
+    /// were in doubt here before the copy. If an attempt is still prepared here, the source of the copy was in doubt about it, too: no log had dropped
+    /// it by then, and each log has been read from its beginning since.
+    pub(super) fn tally(&self, near: &NearCoordinator<'_>, cx: &Shared, state: &AttemptState) -> Tally {
         let mut tally = state.tally.clone();
         state.meta.refuse_for_lost(&mut tally);
-        let is_prepared = near.cohort.promised_entry(&state.meta.attempt).is_some();
-        let is_named = is_prepared && state.meta.at > near.cohort.collected();
-        let reads_logs = near.mover.has_rows() && (is_named || near.mover.since() <= state.meta.epoch);
+        let has_waited = near.cohort.lacks(&state.meta.attempt) || cx.rules.breaks(Planted::TakenOverIsAbsent);
+        let is_named = state.meta.at > near.cohort.collected();
+        let reads_logs = near.mover.has_rows() && has_waited && (is_named || near.mover.since() <= state.meta.epoch);
         for (region, end) in state.forgotten_by.iter().filter(|_| reads_logs) {
             if near.catch_up.cursor(*region) >= *end {
                 tally.record_if_open(*region, Vote::No(Refusal::UnknownTransaction));
@@ -167,7 +168,7 @@ impl Coordinator {
         if is_bound || cx.is_lost(cx.me.region, &state.meta) {
             return; // only a round decides it; or the others have done so without this region
         }
-        let tally = self.tally(near, state);
+        let tally = self.tally(near, cx, state);
         let electorate = state.meta.electorate;
         let outcome = tally.outcome(electorate);
         let outcome = if cx.rules.breaks(Planted::ProvisionalCounts) { tally.outcome_at_gateway(electorate) } else { outcome };

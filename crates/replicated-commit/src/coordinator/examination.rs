@@ -10,6 +10,9 @@
 //! A region that is lost may have refused the attempt, for a reason that the survivors can see as well: it had read what was overwritten, or
 //! another attempt had its locks.
 //!
+//! What it had read is compared with the versions below its timestamp. They are kept from when this region first hears that somebody is in doubt about
+//! it. If that is longer after the votes than versions are kept, some are missing, and the region bars it only for what it finds.
+//!
 //! Invariant: what is put here while rows are being looked up is seen, too.
 
 use super::Coordinator;
@@ -26,9 +29,6 @@ use rhumb_commit::votes::Decision;
 use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Key, Load, Loaded, SiteId, Table, Timestamp, work};
 use std::collections::BTreeMap;
-
-/// What is missing proves nothing to who looks long after the votes: it may have been deleted, and that collected, after the attempt committed.
-const NONE_COLLECTED: Timestamp = Timestamp::ZERO;
 
 /// What the leader of a round proposes.
 #[derive(Clone, Debug)]
@@ -171,11 +171,19 @@ impl Coordinator {
         let examination = self.examinations.0.get_mut(&attempt).filter(|examination| examination.awaited == Some(token));
         let Some(examination) = examination else { return };
         let contents = &examination.contents;
+        let dropped = near.cohort.dropped();
+        // What is missing proves nothing to who begins to look long after the votes: it may have been superseded or deleted, and that collected, after
+        // the attempt committed.
+        let is_late = examination.proposal.meta.at <= dropped.versions;
+        if is_late {
+            cx.fx.count("commit.resolution_late");
+        }
+        let here = if is_late { Timestamp::ZERO } else { dropped.deletions };
         let keys = &contents.reads[examination.keys..];
         if keys.is_empty() {
-            examination.is_stale |= examination.ranges.take(contents, &rows, more, NONE_COLLECTED).is_err();
+            examination.is_stale |= examination.ranges.take(contents, &rows, more, here).is_err();
         } else {
-            let collected = Collected { where_read: contents.collected, here: NONE_COLLECTED };
+            let collected = Collected { where_read: contents.collected, here };
             examination.is_stale |= keys.iter().zip(&rows).any(|(read, row)| read.seen.is_stale(row.version, collected));
             examination.keys += rows.len();
         }

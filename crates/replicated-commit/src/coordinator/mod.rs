@@ -114,10 +114,12 @@ impl Coordinator {
         self.attempts.get_mut(attempt)?.leader.as_mut()
     }
 
-    /// `from`, the gateway of `attempt` or a cohort, leaves its outcome to this site, and has seen these votes.
-    pub(crate) fn on_bound(&mut self, attempt: &Attempt, from: SiteId, votes: Vec<(RegionId, Vote)>) {
+    /// `from`, the gateway of `attempt` or a cohort, leaves its outcome to this site, and has seen these votes. As a cohort it may say that it lacks
+    /// the attempt.
+    pub(crate) fn on_bound(&mut self, attempt: &Attempt, from: SiteId, votes: Vec<(RegionId, Vote)>, lacks: bool) {
         if let Some(state) = self.attempts.get_mut(attempt) {
             state.bound.insert(from);
+            state.lacking.extend(lacks.then_some(from));
             votes.into_iter().for_each(|(region, vote)| state.tally.record_if_open(region, vote));
         }
     }
@@ -134,6 +136,13 @@ impl Coordinator {
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision().is_none()) else { return false };
         state.presumed_lost = state.presumed_lost.or(lost);
         !state.meta.electorate.without(state.meta.declares_lost).and(lost).is_empty()
+    }
+
+    /// The lowest timestamp of an attempt that somebody is in doubt about, as far as this site knows.
+    pub(crate) fn lowest_in_doubt(&self) -> Option<Timestamp> {
+        work::add(self.unresolved.len());
+        let open = self.unresolved.iter().map(|attempt| &self.attempts[attempt]).filter(|state| state.decision().is_none());
+        open.filter(|state| state.has_yes() || state.asked || state.acceptor.is_bound()).map(|state| state.meta.at).min()
     }
 
     /// A version of `key` is put at `at`.

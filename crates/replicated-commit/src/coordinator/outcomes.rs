@@ -5,12 +5,12 @@
 use super::Coordinator;
 use super::attempt::AttemptState;
 use crate::config::ORPHANS_MAX;
-use crate::context::{Context, Local};
+use crate::context::{Context, Local, Shared};
 use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise};
 use crate::planted::Planted;
 use crate::views::NearCoordinator;
 use rhumb_commit::votes::Decision;
-use rhumb_core::{Batch, SiteId, Timestamp};
+use rhumb_core::{Batch, RegionId, SiteId, Timestamp};
 use std::collections::BTreeSet;
 
 impl Coordinator {
@@ -22,6 +22,11 @@ impl Coordinator {
     /// True if this site has it on record that `attempt` aborted, or as coordinator will have.
     pub(crate) fn has_aborted(&self, attempt: &Attempt) -> bool {
         self.attempts.get(attempt).is_some_and(|state| state.decision() == Some(Decision::Aborted))
+    }
+
+    /// True if `region` had its say on `attempt`, which is on record here: it was not lost, nor presumed to be.
+    pub(crate) fn counts_in(&self, cx: &Shared, attempt: &Attempt, region: RegionId) -> bool {
+        self.attempts.get(attempt).is_some_and(|state| self.survivors(cx, &state.meta).contains(region))
     }
 
     /// The gateway of this site concludes that an attempt aborted. If the coordinator has already concluded the same, it has notified the others

@@ -12,18 +12,21 @@
 //! the same way, without the regions that are about to be declared lost.
 
 use super::Coordinator;
-use crate::config::PAGE_BYTES_MAX;
 use crate::context::{Context, Local, Shared};
 use crate::job::Job;
 use crate::message::{ASSUMED, Answer, Attempt, Inquiry, Meta, Note, Part, Promise, Testified};
 use crate::planted::Planted;
 use crate::resolution::{Leader, Round, Testimony, Verdict};
-use crate::views::{CoordinatorView, NearCoordinator, RowsOfDoubt};
+use crate::trace::Found;
+use crate::views::{CoordinatorView, NearCoordinator};
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Batch, Load, Loaded, RegionId, SiteId, Span};
+use rhumb_core::{Batch, Loaded, RegionId, SiteId, Span};
 use std::collections::BTreeSet;
+
+/// So many waits a region that cannot tell how an attempt ended lets others lead.
+const UNTOLD_WAITS: u64 = 16;
 
 /// How often the wait doubles in which a region lets others lead: once a round, so that one comes to its end on slow disks.
 const LEAD_DOUBLINGS_MAX: u64 = 2;
@@ -62,19 +65,44 @@ impl Coordinator {
         cx.fx.persist(batch);
     }
 
-    /// True if the rows of an attempt that others have forgotten are not here. That its log has been read says so only to those who remember what
-    /// was in it: they are looked for if nobody has done so.
-    fn are_rows_of_forgotten_absent(&mut self, meta: &Meta, cx: &mut Context<'_>) -> bool {
+    /// True if an attempt that others have forgotten has certainly not been applied in this region. That their logs have been read says so only to
+    /// those who remember what was in them: its rows are looked for if nobody has done so. If nobody here can tell, this region leads no more.
+    fn is_certainly_absent(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &mut Context<'_>) -> bool {
         let state = self.attempts.get_mut(&meta.attempt).expect("it leads");
-        let Some(contents) = state.contents.as_ref().filter(|contents| !contents.writes.is_empty()) else { return true };
-        match state.rows {
-            RowsOfDoubt::Absent => return true,
-            RowsOfDoubt::Awaited => return false,
-            RowsOfDoubt::Unknown => state.rows = RowsOfDoubt::Awaited,
+        if near.cohort.lacks(&meta.attempt) || !state.lacking.is_empty() {
+            return true;
         }
-        let versions = contents.writes.iter().map(|(key, _)| (key.clone(), meta.at)).collect();
-        cx.load(Job::RowsOfForgotten(meta.attempt), Load::Versions { versions, bytes: PAGE_BYTES_MAX });
-        false
+        let found = match state.contents.as_ref().filter(|contents| !contents.writes.is_empty()) {
+            Some(contents) => {
+                if let Some(load) = state.trace.look(meta, contents, near.cohort.dropped()) {
+                    cx.load(Job::RowsOfForgotten(meta.attempt), load);
+                }
+                state.trace.found()
+            }
+            None => Some(Found::Covered),
+        };
+        if cx.rules.breaks(Planted::CoveredIsAbsent) {
+            return found.is_some();
+        }
+        if found == Some(Found::Covered) {
+            self.leave_untold(meta, cx);
+        }
+        found == Some(Found::Absent)
+    }
+
+    /// Nobody in this region can tell whether the attempt has committed. If somebody elsewhere waits for its outcome, that one leads; else nobody asks
+    /// any more, and the logs tell whoever lacks it.
+    fn leave_untold(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+        cx.fx.count("commit.resolution_untold");
+        let (now, wait) = (cx.now, self.wait_to_lead(cx, meta));
+        let state = self.attempts.get_mut(&meta.attempt).expect("it leads");
+        let waits_nobody = state.leader.as_ref().is_some_and(Leader::waits_nobody);
+        state.leave_round();
+        state.leads_from = now + wait * UNTOLD_WAITS;
+        if waits_nobody {
+            state.rest(true);
+            self.unresolved.remove(&meta.attempt);
+        }
     }
 
     /// `attempt` commits here, which has read and written `part`. If it had not seen what another one writes at a lower timestamp that somebody
@@ -180,6 +208,7 @@ impl Coordinator {
         if state.leader.as_ref().is_some_and(|leader| leader.round() != round) {
             state.leave_round();
         }
+        state.take_part();
         if is_new {
             // Once a round, however often it asks: a link may be cut between its leader and another survivor.
             state.leads_from = now + wait * (1 << round.number.min(LEAD_DOUBLINGS_MAX));
@@ -219,6 +248,7 @@ impl Coordinator {
             accepted: state.acceptor.accepted(),
             contested: state.acceptor.is_contested(),
             forgotten: state.stands_in.then_some(near.cohort.log_end()),
+            waits: state.is_in_doubt() || near.cohort.has_entry(&attempt) || !state.lacking.is_empty(),
         };
         let contents = entry.map(|entry| entry.part.clone());
         let high = near.cohort.highest();
@@ -258,7 +288,7 @@ impl Coordinator {
             return;
         }
         if let Some((decision, assumes)) = self.judge(near, &meta, leader, cx) {
-            if is_forgotten && !decision.is_commit() && !self.are_rows_of_forgotten_absent(&meta, cx) {
+            if is_forgotten && !decision.is_commit() && !self.is_certainly_absent(near, &meta, cx) {
                 return;
             }
             let state = self.attempts.get_mut(&attempt).expect("it leads");
@@ -272,8 +302,8 @@ impl Coordinator {
     pub(crate) fn on_rows_of_forgotten(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision().is_none()) else { return };
-        if rows.is_empty() {
-            state.rows = RowsOfDoubt::Absent;
+        let found = state.contents.as_ref().and_then(|contents| state.trace.take(&state.meta, contents, near.cohort.dropped(), &rows));
+        if found != Some(Found::Committed) {
             return self.go_on_resolving(near, attempt, cx);
         }
         if !state.acceptor.has_accepted_abort() {

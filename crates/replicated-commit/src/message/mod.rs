@@ -133,7 +133,14 @@ pub enum Promise {
     /// Coordinator to the cohorts of its region and to the gateway: that it aborted is on record here.
     Aborted { meta: Meta },
     /// The answer to [`Note::Bind`] of a site that knows no outcome.
-    Bound { attempt: Attempt, votes: Vec<(RegionId, Vote)> },
+    Bound {
+        /// The attempt.
+        attempt: Attempt,
+        /// The final votes that it has seen.
+        votes: Vec<(RegionId, Vote)>,
+        /// The attempt is certainly not applied there: it is prepared, or carried and not among the rows.
+        lacks: bool,
+    },
     /// Coordinator to the leader of a round: promised, and this is what the region knows.
     Testified(Testified),
     /// The same: a conflicting attempt here may commit.
@@ -236,7 +243,9 @@ impl fmt::Display for Promise {
             Promise::Apply { meta, part, .. } => {
                 write!(f, "Apply {}{}", meta.attempt, if part.is_some() { " with its part" } else { "" })
             }
-            Promise::Bound { attempt, votes } => write!(f, "Bound {attempt} has seen {}", votes.len()),
+            Promise::Bound { attempt, votes, lacks } => {
+                write!(f, "Bound {attempt} has seen {}{}", votes.len(), if *lacks { ", lacks it" } else { "" })
+            }
             Promise::Prepared { attempt, shard } => write!(f, "Prepared {attempt} shard {shard}"),
             Promise::PrepareNext { meta, part } => write!(f, "PrepareNext {} at {} {part}", meta.attempt, meta.at),
             Promise::Aborted { meta } => write!(f, "Aborted {}", meta.attempt),

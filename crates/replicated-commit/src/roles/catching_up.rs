@@ -26,7 +26,7 @@ impl Roles {
         self.follow(|catch_up, near| catch_up.truncate_log(near, cx));
         if let Some(deletions) = self.follow(|catch_up, near| catch_up.collects(near, cx)) {
             let mut batch = Batch::new();
-            let collect = self.cohort.collect(deletions, &mut batch, cx);
+            let collect = self.cohort.collect(deletions, self.coordinator.lowest_in_doubt(), &mut batch, cx);
             let token = cx.jobs.begin(Job::Collect(collect));
             cx.fx.persist(batch).notify(token);
         }
@@ -57,7 +57,7 @@ impl Roles {
         work::add(page.heads.len());
         let (mut wanted, mut stopped) = (BTreeSet::new(), None);
         for head in &page.heads {
-            let awaited = match self.look_at(head, cx) {
+            let awaited = match self.look_at(Some(from.region), head, cx) {
                 Found::Known => continue,
                 Found::Missing if wanted.len() < FETCH_PAGE => {
                     wanted.insert(head.seq);
@@ -98,14 +98,25 @@ impl Roles {
         !behind
     }
 
-    /// A committed attempt: applied here now if it is prepared and this site its coordinator.
-    pub(super) fn look_at(&mut self, head: &LogHead, cx: &mut Context<'_>) -> Found {
+    /// An attempt that committed by the log of a region, or by what its gateway says: applied here now if it is prepared and this site its coordinator.
+    ///
+    /// If its abort is on record, a log of a lost region comes too late, and so does a gateway. But that a region which is not lost has it
+    /// committed is certain: no agreement was made without that one.
+    pub(super) fn look_at(&mut self, log_of: Option<RegionId>, head: &LogHead, cx: &mut Context<'_>) -> Found {
         if cx.rules.breaks(Planted::AppliedTwice) {
             return Found::Missing;
         }
         let attempt = head.attempt;
-        if head.at <= self.cohort.collected() || self.coordinator.has_aborted(&attempt) {
+        if head.at <= self.cohort.collected() {
             return Found::Known;
+        }
+        if self.coordinator.has_aborted(&attempt) {
+            let is_certain = log_of.is_some_and(|region| self.coordinator.counts_in(cx, &attempt, region));
+            if !is_certain || self.cohort.has_applied(&attempt) {
+                return Found::Known;
+            }
+            cx.fx.count("catch_up.abort_outranked");
+            return Found::Missing;
         }
         self.coordinate(|coordinator, near| coordinator.learn_committed(near, attempt, head.floor, cx));
         if self.cohort.has_applied(&attempt) {
@@ -135,7 +146,11 @@ impl Roles {
         for entry in self.catch_up.wanted(from.region, entries) {
             let seq = entry.seq;
             // Since its rows were asked for, this region may have prepared for it.
-            let found = if CatchUp::is_part_of_lost(from, &entry, cx) { Found::Awaited } else { self.look_at(&entry.head(), cx) };
+            let found = if CatchUp::is_part_of_lost(from, &entry, cx) {
+                Found::Awaited
+            } else {
+                self.look_at(Some(from.region), &entry.head(), cx)
+            };
             match found {
                 Found::Known => {}
                 Found::Missing => {
@@ -164,7 +179,7 @@ impl Roles {
         if is_of_before
             || !cx.placement.passives.contains(cx.me.region)
             || entry.attempt.made <= self.coordinator.forget_floor(cx)
-            || !matches!(self.look_at(&entry.head(), cx), Found::Missing)
+            || !matches!(self.look_at(None, &entry.head(), cx), Found::Missing)
         {
             return cx.fx.count("catch_up.copy_ignored");
         }

@@ -100,7 +100,7 @@ impl Roles {
         if let Some(decision) = self.gateway.decided(&attempt).or(taken_over.then_some(committed)) {
             return cx.send(from, Note::Decided { meta, decision });
         }
-        if self.cohort.is_carried(&attempt) && !self.cohort.are_rows_absent(attempt, cx) {
+        if self.cohort.is_carried(&attempt) && !self.replicate(|cohort, near| cohort.are_rows_absent(near, attempt, cx)) {
             return; // they are being looked for, and the coordinator asks again
         }
         let votes = self.coordinate(|_, near| near.votes_heard(&attempt)).into_iter().collect();
@@ -109,7 +109,8 @@ impl Roles {
         if meta.participants.contains(&cx.me.shard) {
             self.cohort.bind(meta);
         }
-        cx.fx.persist(batch).send(from, Promise::Bound { attempt, votes });
+        let lacks = self.cohort.lacks(&attempt);
+        cx.fx.persist(batch).send(from, Promise::Bound { attempt, votes, lacks });
     }
 
     /// The timestamp up to which this replica can promise to commit nothing more.

@@ -225,7 +225,7 @@ impl Roles {
     pub(super) fn on_promise(&mut self, from: SiteId, promise: Promise, cx: &mut Context<'_>) {
         match promise {
             Promise::Apply { meta, part, floor } => self.on_apply(&meta, part, floor, cx),
-            Promise::Bound { attempt, votes } => self.coordinator.on_bound(&attempt, from, votes),
+            Promise::Bound { attempt, votes, lacks } => self.coordinator.on_bound(&attempt, from, votes, lacks),
             Promise::Prepared { attempt, shard } => self.coordinate(|coordinator, near| coordinator.on_prepared(near, attempt, shard, cx)),
             Promise::PrepareNext { meta, part } => self.on_prepare(meta, part, cx),
             Promise::Vote(voted) if cx.is_lost(voted.region, &voted.meta) => cx.fx.count("commit.vote_of_lost"),

@@ -1,14 +1,17 @@
 //! Doubts that outlive their epoch: a region is lost, for a while or for good, in the midst of an attempt, and the others go on.
 
-use crate::support::messages::{is_accept, is_of, is_vote};
+use crate::forgotten::COLLECTS;
+use crate::resolutions::keys_of_two_shards;
+use crate::support::messages::{is_accept, is_of, is_of_log, is_vote, stops, tells_outcome};
 use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2};
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::Decision;
 use rhumb_core::actor::RequestId;
-use rhumb_core::{Body, Span, Timestamp};
+use rhumb_core::{Body, SiteId, Span, Timestamp};
 use rhumb_replicated_commit::message::Voted;
+use rhumb_replicated_commit::records::VOTES;
 use rhumb_replicated_commit::{Admin, Note, Promise, Request};
 
 /// The gateway of r2 dies in the midst of an attempt to write k: r0 is prepared, r1 has never heard of it and says so. If `voted`, r2 is
@@ -305,6 +308,71 @@ fn a_region_removed_while_in_doubt_and_added_again_aborts_nothing_that_committed
     assert_ne!(at, Timestamp::ZERO);
 }
 
+/// Both sites of r2 are prepared for an attempt of two shards that committed, and do not hear of it; the one that coordinates is down until the
+/// second half was overwritten elsewhere and no version of it is left. Nobody remembers the attempt then, the second sites of r0 and r1 carry it for
+/// r2, and the first one of r2 is in doubt.
+#[test]
+fn a_commit_that_was_overwritten_and_collected_elsewhere_reaches_a_region_that_was_in_doubt() {
+    let (a, b) = keys_of_two_shards();
+    let second = |region: u16| SiteId::new(region, 1);
+    let mut cluster = Cluster::new(2, "");
+    let ends = |envelope: &Envelope| envelope.to.region == WEST && envelope.from.region != WEST && tells_outcome(envelope);
+    cluster.hold(ends);
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    let id = cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
+    cluster.settle();
+    cluster.committed(id);
+    cluster.kill(R2);
+    cluster.put(R0, &[(&b, "2")]);
+    cluster.advance(COLLECTS);
+    assert_eq!([R0, R1].map(|site| cluster.records(site, VOTES)), [0, 0], "they have forgotten it");
+    cluster.hold(move |envelope| {
+        let between_seconds = envelope.from.shard == 1 && [second(0), second(1)].contains(&envelope.to);
+        ends(envelope) || stops(envelope) && between_seconds && envelope.from.region != WEST
+    });
+    let (_, id) = cluster.change(R0, &Placement::everywhere(3), change([NORTH, EAST], [WEST]));
+    cluster.settle();
+    cluster.committed(id);
+    cluster.advance(Span::from_secs(5));
+    assert_eq!([second(0), second(1), second(2)].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 1, 1]);
+    cluster.lose(ends);
+    cluster.hold(|envelope| is_of_log(envelope) && envelope.to == R2);
+    cluster.start(R2);
+    cluster.advance(Span::from_secs(5));
+    cluster.let_go();
+    cluster.advance(Span::from_secs(60));
+    cluster.assert_ended(&[R0, R1, R2], &[(&a, Some("1"))]);
+    cluster.assert_ended(&[0, 1, 2].map(second), &[(&b, Some("2"))]);
+}
+
+/// An attempt has committed by the votes of r0 and r1, and r1 is away before it learns so. r2, which has no vote on it, has taken it over from r0's
+/// log and forgotten that, and r0 has forgotten it. Back in doubt, r1 asks both before it reads a log.
+fn ask_who_has_forgotten(mut cluster: Cluster) -> Cluster {
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    cluster.hold(|envelope| tells_outcome(envelope) || is_accept(envelope) && envelope.to == R2);
+    let id = cluster.commit(txn, &[("k", "1")]);
+    cluster.settle();
+    cluster.committed(id);
+    cluster.kill(R1);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    cluster.advance(Span::from_secs(150));
+    assert_eq!([R0, R2].map(|site| (cluster.stored(site, "k").1, cluster.records(site, VOTES))), [(); 2].map(|()| (Some("1".into()), 0)));
+    cluster.hold(|envelope| is_of_log(envelope) && envelope.to == R1);
+    cluster.start(R1);
+    cluster.advance(Span::from_secs(20));
+    cluster
+}
+
+#[test]
+fn what_was_taken_over_and_forgotten_did_not_abort_for_that() {
+    let mut cluster = ask_who_has_forgotten(Cluster::new(1, ""));
+    assert_eq!(cluster.prepared_and_in_doubt(R1), (1, 1));
+    cluster.let_go();
+    cluster.advance(Span::from_secs(20));
+    cluster.assert_ended(&[R0, R1, R2], &[("k", Some("1"))]);
+}
+
 #[cfg(feature = "planted")]
 mod planted {
     use super::*;
@@ -343,5 +411,12 @@ mod planted {
     #[test]
     fn doubts_that_do_not_outlive_a_crash_are_caught() {
         run(Some(Planted::DoubtsNotDurable));
+    }
+
+    #[test]
+    fn what_counts_as_aborted_since_it_was_taken_over_and_forgotten_is_caught() {
+        let mut cluster =
+            ask_who_has_forgotten(Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::TakenOverIsAbsent))));
+        assert_eq!(cluster.prepared_and_in_doubt(R1), (0, 0), "r2 has told it that it aborted");
     }
 }

@@ -9,10 +9,13 @@ use crate::survivors::{declare_lost, lose_region};
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::{SiteId, Span, TxnId};
+use rhumb_replicated_commit::Site;
 use rhumb_replicated_commit::records::VOTES;
 
 /// Longer than an attempt is remembered.
 const AGES: Span = Span::from_secs(150);
+/// Longer than versions are kept.
+pub const COLLECTS: Span = Span::from_secs(640);
 /// What clients were told that an attempt wrote.
 const ROW: [(&str, Option<&str>); 1] = [("k", Some("1"))];
 
@@ -160,17 +163,21 @@ fn what_a_round_has_decided_is_not_undone_once_others_have_forgotten_it() {
 }
 
 /// r0 and r1 have forgotten an attempt of two shards. Their second sites carry what it writes there for r2, which is lost then; the first ones,
-/// which coordinate, have nothing of it but its rows. r3, which has no vote on it, was away, and has neither half.
-#[test]
-fn what_second_sites_carry_and_first_ones_have_forgotten_is_looked_for_among_the_rows() {
+/// which coordinate, have nothing of it but its rows. r3, which has no vote on it, was away, and has neither half. Where the second half was
+/// `overwritten`, that is so long ago that no version of it is left.
+fn look_for_halves(overwritten: bool, make: fn(Site) -> Site) {
     let (a, b) = keys_of_two_shards();
     let second = |region: u16| SiteId::new(region, 1);
     let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH])).expect("three active regions");
-    let mut cluster = Cluster::of_sites(4, 2, first.clone());
+    let mut cluster = Cluster::of_changed_sites(4, 2, first.clone(), make);
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     cluster
         .hold(|envelope| envelope.to.region == SOUTH || envelope.to.region == WEST && envelope.from.region != WEST && !is_accept(envelope));
     commit_and_forget(&mut cluster, txn, &[(&a, "1"), (&b, "1")]);
+    if overwritten {
+        cluster.put(R0, &[(&b, "2")]);
+        cluster.advance(COLLECTS);
+    }
     let keeps = |envelope: &Envelope| {
         let seconds = envelope.from.shard == 1 && envelope.from.region != WEST && envelope.from.region != envelope.to.region;
         stops(envelope) && seconds || is_of_log(envelope) && envelope.to.region == SOUTH
@@ -193,5 +200,27 @@ fn what_second_sites_carry_and_first_ones_have_forgotten_is_looked_for_among_the
     cluster.let_go();
     cluster.advance(LONG);
     cluster.assert_ended(&[R0, R1, R3], &[(&a, Some("1"))]);
-    cluster.assert_ended(&[0, 1, 3].map(second), &[(&b, Some("1"))]);
+    cluster.assert_ended(&[0, 1, 3].map(second), &[(&b, Some(if overwritten { "2" } else { "1" }))]);
+    cluster.advance(AGES);
+    assert_eq!([R0, R1, R3].map(|site| cluster.records(site, VOTES)), [0; 3], "nobody waits for anything any more");
+}
+
+#[test]
+fn what_second_sites_carry_and_first_ones_have_forgotten_is_looked_for_among_the_rows() {
+    look_for_halves(false, |site| site);
+}
+
+/// No row says any more that it committed, and r3 lacks the half that nobody has overwritten.
+#[test]
+fn what_was_overwritten_and_collected_did_not_abort_for_that() {
+    look_for_halves(true, |site| site);
+}
+
+/// If they agree that it aborted, r3 takes over all the same what a region has in its log that is not lost.
+#[cfg(feature = "planted")]
+#[test]
+fn the_log_of_a_live_region_outranks_an_abort_on_record() {
+    use rhumb_core::Rules;
+    use rhumb_replicated_commit::planted::Planted;
+    look_for_halves(true, |site| site.with_rules(Rules::breaking(Planted::CoveredIsAbsent)));
 }

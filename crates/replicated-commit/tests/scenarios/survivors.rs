@@ -2,14 +2,19 @@
 //! an attempt that is carried by a region without a vote on it, a gateway that counts votes still, a region that is lost in the midst of a
 //! round.
 
+use crate::forgotten::COLLECTS;
 use crate::resolutions::{LONG, declare, keys_of_two_shards};
 use crate::support::messages::{asks_for_votes, is_about, is_accept, is_of_log, is_vote, stops, tells_outcome};
 use crate::support::placements::{EAST, MIDDLE, NORTH, SOUTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::transaction::{ReadMode, TxnError};
+#[cfg(feature = "planted")]
+use rhumb_core::Rules;
 use rhumb_core::{Body, RegionId, SiteId, Span, TxnId};
-use rhumb_replicated_commit::{Note, Promise};
+#[cfg(feature = "planted")]
+use rhumb_replicated_commit::planted::Planted;
+use rhumb_replicated_commit::{Note, Promise, Site};
 
 /// Kills the sites of `region`, and loses what is under way from and to it.
 pub fn lose_region(cluster: &mut Cluster, region: RegionId, shards: u16) {
@@ -162,29 +167,62 @@ fn a_refusal_that_only_a_carrier_has_heard_counts() {
     cluster.assert_ended(&[R0, R1, R3], &[("k", None)]);
 }
 
-/// An attempt of r0 had read k before others wrote it. r3, which has no vote on it, carries it; r0 and r2 are lost, and nobody is prepared for
-/// it any more.
-#[test]
-fn what_is_carried_only_and_had_read_an_older_version_does_not_commit() {
+/// An attempt of r0 had read k, which others may have written before it `missed` that. r3, which has no vote on it, carries it; r0 and r2 are lost,
+/// `later` or at once, and nobody is prepared for it any more.
+fn lose_all_but_a_carrier(mut cluster: Cluster, missed: bool, later: Option<Span>) -> Cluster {
     let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH, MIDDLE])).expect("three active regions");
-    let mut cluster = Cluster::of_regions(5, first.clone());
     cluster.put(R0, &[("k", "1")]);
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     cluster.get(txn, ReadMode::Optimistic, &["k"]);
     cluster.settle();
     cluster.hold(|envelope| envelope.to == R0);
-    cluster.put(R2, &[("k", "2")]);
+    if missed {
+        cluster.put(R2, &[("k", "2")]);
+    }
     cluster.advance(Span::from_millis(10));
     crash_in_the_midst(&mut cluster, 1, txn, &[("m", "3")]);
     cluster.hold(|envelope| asks_for_votes(envelope) || stops(envelope) && envelope.from == R2 && envelope.to == R3);
     let second = move_and_carry(&mut cluster, &first, change([EAST, SOUTH, MIDDLE], [NORTH, WEST]), [R0, R3], [1, 1]);
+    if let Some(later) = later {
+        cluster.hold(move |envelope| asks_for_votes(envelope) && envelope.to != R1 || stops(envelope) && envelope.from == R2);
+        cluster.put(R1, &[("k", "3")]);
+        cluster.advance(later);
+    }
     lose_region(&mut cluster, NORTH, 1);
     lose_region(&mut cluster, WEST, 1);
     cluster.lose(|_| true);
     cluster.let_go();
     declare_lost(&mut cluster, R1, &second, [NORTH, WEST].into_iter().collect(), change([EAST, SOUTH, MIDDLE], []));
     cluster.advance(LONG);
+    cluster
+}
+
+fn five_regions(make: fn(Site) -> Site) -> Cluster {
+    let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH, MIDDLE])).expect("three active regions");
+    Cluster::of_changed_sites(5, 1, first, make)
+}
+
+#[test]
+fn what_is_carried_only_and_had_read_an_older_version_does_not_commit() {
+    let mut cluster = lose_all_but_a_carrier(five_regions(|site| site), true, None);
     cluster.assert_ended(&[R1, R3, R4], &[("k", Some("2")), ("m", None)]);
+}
+
+/// All versions that it might have missed would be collected by then.
+#[test]
+fn what_had_read_an_older_version_does_not_commit_however_late() {
+    let mut cluster = lose_all_but_a_carrier(five_regions(|site| site), true, Some(COLLECTS));
+    cluster.assert_ended(&[R1, R3, R4], &[("k", Some("3")), ("m", None)]);
+    let mut cluster = lose_all_but_a_carrier(five_regions(|site| site), false, Some(COLLECTS));
+    cluster.assert_ended(&[R1, R3, R4], &[("k", Some("3")), ("m", Some("3"))]);
+}
+
+#[cfg(feature = "planted")]
+#[test]
+fn the_same_where_versions_are_collected_all_the_same_is_caught() {
+    let breaking = |site: Site| site.with_rules(Rules::breaking(Planted::DoubtsCollected));
+    let mut cluster = lose_all_but_a_carrier(five_regions(breaking), true, Some(COLLECTS));
+    cluster.assert_ended(&[R1, R3, R4], &[("k", Some("3")), ("m", Some("3"))]);
 }
 
 /// Three active regions and two passive ones, and their placement.

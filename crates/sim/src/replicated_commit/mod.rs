@@ -48,9 +48,10 @@ const SECOND_LOSS: f64 = 0.5;
 /// After the heal, this long until commits must go through: crashed sites recover, votes in doubt are asked for.
 const GRACE: Span = Span::from_secs(5);
 /// At most so long after a region was lost an operator says so.
-const DECLARED_AFTER_MAX: Span = Span::from_secs(6);
-/// How soon versions are collected in the runs that do so.
-const KEEP_VERSIONS_SHORT: Span = Span::from_secs(14);
+const DECLARED_AFTER_MAX: Span = Span::from_secs(14);
+/// How soon versions are collected in the runs that do so, and outcomes forgotten.
+const KEEP_VERSIONS_SHORT: Span = Span::from_secs(8);
+const FORGET_SHORT: Span = Span::from_secs(5);
 /// How far clock bounds are ahead in the runs in which they hardly are.
 const CLOCK_LEAD_SHORT: Span = Span::from_millis(2);
 
@@ -125,8 +126,8 @@ impl Scenario for ReplicatedCommit {
         let regions = if self.replicas == Replicas::Alone { 1 } else { draw_regions(&mut rng) };
         let shape = Shape {
             regions,
-            shards: if self.replicas == Replicas::Alone || rng.chance(0.7) { 1 } else { 2 },
-            collects: rng.chance(0.3),
+            shards: if self.replicas == Replicas::Alone || rng.chance(0.5) { 1 } else { 2 },
+            collects: rng.chance(0.5),
             loses_deletions: false,
             low_clock_bounds: rng.chance(0.5),
             flaky: rng.chance(0.3),
@@ -234,7 +235,7 @@ impl ReplicatedCommit {
         let mut protocol = protocol::Config::default();
         if shape.collects {
             protocol.keep_versions = KEEP_VERSIONS_SHORT;
-            protocol.forget_after = Span::from_secs(9);
+            protocol.forget_after = FORGET_SHORT;
             // A region that was away asks for what is forgotten. Without a lost one its votes decide it all the same.
             protocol.refusals_kept = if shape.loses_regions { protocol.refusals_kept } else { 0 };
         }

@@ -51,10 +51,15 @@ impl Cluster {
 
     /// The same with `shards` sites in each of `regions`.
     pub fn of_sites(regions: usize, shards: u16, placement: Placement) -> Cluster {
-        Cluster::build(regions, shards, placement, "", |site| site)
+        Cluster::of_changed_sites(regions, shards, placement, |site| site)
     }
 
-    /// The same of sites that `make` has changed: it can plant a bug in them.
+    /// The same of sites that `make` has changed.
+    pub fn of_changed_sites(regions: usize, shards: u16, placement: Placement, make: fn(Site) -> Site) -> Cluster {
+        Cluster::build(regions, shards, placement, "", make)
+    }
+
+    /// The same in three active regions: it can plant a bug in them.
     pub fn with_sites(shards: u16, goal: &str, make: fn(Site) -> Site) -> Cluster {
         Cluster::build(3, shards, Placement::everywhere(3), goal, make)
     }
