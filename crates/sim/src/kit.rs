@@ -105,9 +105,9 @@ pub(crate) fn realistic(config: Config, sync: Span, tracing: bool) -> Config {
 }
 
 /// Checks that at the end nothing is left open at any site, by what `left` counts there.
-pub(crate) fn nothing_left<A: Actor>(world: &World<A>, what: &str, left: impl Fn(&A) -> usize) -> Result<(), String> {
+pub(crate) fn nothing_left<A: Actor>(world: &World<A>, what: &str, left: impl Fn(SiteId, &A) -> usize) -> Result<(), String> {
     for site in world.sites_left() {
-        match world.actor(site).map(&left) {
+        match world.actor(site).map(|actor| left(site, actor)) {
             Some(0) => {}
             Some(count) => return Err(format!("{site} has {count} {what} at the end")),
             None => return Err(format!("{site} is down at the end")),

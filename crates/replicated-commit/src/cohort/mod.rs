@@ -25,7 +25,7 @@ mod prepare;
 mod reads;
 mod view;
 
-use crate::config::{Config, TXN_ROWS_MAX, WAITING_READS_MAX};
+use crate::config::{TXN_ROWS_MAX, WAITING_READS_MAX};
 use crate::context::{Context, Shared};
 use crate::job::ReadJob;
 use crate::message::{Attempt, LogEntry, Meta, Part};
@@ -194,14 +194,17 @@ impl Cohort {
 }
 
 impl Cohort {
-    /// Lists its tables; `transactions_max` at the most are open anywhere.
-    pub(crate) fn tables(&self, transactions_max: usize, config: &Config, visit: &mut dyn FnMut(Table)) {
+    /// Lists its tables; `transactions_max` at the most are open anywhere. Where there is no copy any more, what it was prepared for before may stay.
+    pub(crate) fn tables(&self, transactions_max: usize, cx: &Shared, visit: &mut dyn FnMut(Table)) {
         let (locked, holders) = self.locks.sizes();
-        visit(Table::new("cohort.locked", locked, 2 * transactions_max * TXN_ROWS_MAX));
-        visit(Table::new("cohort.holders", holders, 2 * transactions_max));
-        visit(Table::new("cohort.entries", self.entries.len(), transactions_max));
+        let rests = |entry: &&Entry| !cx.has_copy() && entry.meta.epoch < cx.placement.epoch && matches!(entry.stage, Stage::Prepared);
+        let rested: Vec<&Part> = self.entries.values().filter(rests).map(|entry| &entry.part).collect();
+        let locked_at_rest = rested.iter().map(|part| part.reads.len() + part.ranges.len() + part.writes.len()).sum();
+        visit(Table::new("cohort.locked", locked, 2 * transactions_max * TXN_ROWS_MAX).resting_at(locked_at_rest));
+        visit(Table::new("cohort.holders", holders, 2 * transactions_max).resting_at(rested.len()));
+        visit(Table::new("cohort.entries", self.entries.len(), transactions_max).resting_at(rested.len()));
         visit(Table::new("cohort.bound", self.bound.len(), transactions_max));
-        visit(Table::new("cohort.applied", self.applied.len(), config.attempts_kept()).stays());
+        visit(Table::new("cohort.applied", self.applied.len(), cx.config.attempts_kept()).stays());
         visit(Table::new("cohort.waiting", self.waiting(), WAITING_READS_MAX));
         visit(Table::new("cohort.ready", self.ready.len(), 0));
         self.floors.tables(visit);

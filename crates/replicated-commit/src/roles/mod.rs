@@ -72,7 +72,7 @@ impl Roles {
         let (sites, regions) = (shared.topology.sites().count(), shared.topology.region_count());
         self.gateway.tables(sites, visit);
         self.coordinator.tables(shared.now, &shared.config, visit);
-        self.cohort.tables(everywhere, &shared.config, visit);
+        self.cohort.tables(everywhere, shared, visit);
         self.mover.tables(sites, regions, visit);
         let log_end = shared.placement.voters.contains(shared.me.region).then_some(self.cohort.log_end());
         self.catch_up.tables(regions, log_end, &shared.config, visit);

@@ -251,7 +251,7 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo], shape: &Shape, 
     progress::check_each(history, &world.regions_to_go_on(plan), FAULTS_END + GRACE)?;
     let dumps = world.regions_left().into_iter().map(|region| (region, dump(world, region, shape))).collect();
     convergence::check(&dumps)?;
-    kit::nothing_left(world, "unsettled transactions", |site| site.status().unsettled)
+    kit::nothing_left(world, "unsettled transactions", |_, site| site.status().unsettled)
 }
 
 /// The newest versions of a region. Where old versions are collected, deletions are left out: replicas drop them at

@@ -126,5 +126,5 @@ fn judge(world: &World<Site>, shared: &Shared, finals: &[TxnNo]) -> Result<(), S
     shared.counters.check()?;
     let demand = progress::Demand { committed_min: 15, committed_percent_min: 10 };
     progress::check(history, COURSE.faults_end, GRACE, demand)?;
-    kit::nothing_left(world, "attempts in doubt", Site::in_doubt)
+    kit::nothing_left(world, "attempts in doubt", |_, site| site.in_doubt())
 }

@@ -248,6 +248,6 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], plan: &FaultP
     let mut serving = world.regions_to_go_on(plan);
     serving.retain(|region| members.iter().any(|site| site.region == *region));
     progress::check_each(history, &serving, FAULTS_END + GRACE)?;
-    kit::nothing_left(world, "unresolved transactions", Site::unresolved)?;
+    kit::nothing_left(world, "unresolved transactions", |_, site| site.unresolved())?;
     configurations::at_rest(world)
 }

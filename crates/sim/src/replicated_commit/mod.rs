@@ -321,7 +321,14 @@ fn judge(world: &World<Site>, history: &History, finals: &[TxnNo], shape: &Shape
     }
     let dumps = placement.copies().iter().map(|region| (region, dump(world, region, shape))).collect();
     convergence::check(&dumps)?;
-    kit::nothing_left(world, "prepared attempts", |site| site.status().prepared)
+    // A region without a copy stays prepared for what the others have forgotten.
+    kit::nothing_left(
+        world,
+        "prepared attempts",
+        |site, actor| {
+            if placement.copies().contains(site.region) { actor.status().prepared } else { 0 }
+        },
+    )
 }
 
 /// True if all that was taken to be committed for the votes of lost regions has those votes, on disks that only the simulator can still read.
