@@ -96,6 +96,11 @@ impl Acceptor {
         self.register.promised().is_some()
     }
 
+    /// The highest round that it has promised.
+    pub fn promised(&self) -> Option<Round> {
+        self.register.promised()
+    }
+
     /// True if it has accepted last that the attempt aborted.
     pub fn has_accepted_abort(&self) -> bool {
         self.accepted().is_some_and(|(_, decision)| !decision.is_commit())
@@ -197,6 +202,15 @@ impl Leader {
         heard.into_iter().flatten().filter_map(|(region, testimony)| Some((*region, testimony.forgotten?)))
     }
 
+    /// The outcome, once each of the survivors has been heard, if one of them knows it or all have accepted it.
+    pub fn known(&self) -> Option<Decision> {
+        let Phase::Inquiring { heard } = &self.phase else { return None };
+        // What one of them has not accepted is not decided, and never will be.
+        let accepted = heard.values().map(|testimony| testimony.accepted);
+        let by_all = accepted.min_by_key(|accepted| accepted.map(|(round, _)| round)).flatten().map(|(_, decision)| decision);
+        heard.values().find_map(|testimony| testimony.known).or(by_all)
+    }
+
     /// True if nobody who has testified waits for the outcome.
     pub fn waits_nobody(&self) -> bool {
         match &self.phase {
@@ -209,10 +223,7 @@ impl Leader {
     /// heard. A vote that nobody has seen counts as `assumed`.
     pub fn verdict(&self, electorate: Regions, refusing: Tally, assumed: &Vote) -> Option<Verdict> {
         let Phase::Inquiring { heard } = &self.phase else { return None };
-        // What one of them has not accepted is not decided, and never will be.
-        let accepted = heard.values().map(|testimony| testimony.accepted);
-        let by_all = accepted.min_by_key(|accepted| accepted.map(|(round, _)| round)).flatten().map(|(_, decision)| decision);
-        if let Some(decision) = heard.values().find_map(|testimony| testimony.known).or(by_all) {
+        if let Some(decision) = self.known() {
             return Some(Verdict::Known(decision));
         }
         let mut tally = refusing;

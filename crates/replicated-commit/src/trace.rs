@@ -6,13 +6,14 @@
 //! | that version is | and so |
 //! |---|---|
 //! | the attempt's | it has committed |
-//! | older, or there is none | it has not been applied here: its own version would be there, or a later one |
+//! | older, or there is none | it has not been applied here: its own version would be there, or a later one; unless commits of its time were taken over from a log that had lost rows |
 //! | later | nobody can tell: its own version may have been collected, and is not read here any more |
 //!
 //! Invariant: what has been collected is not taken for what has never been.
 
 use crate::config::PAGE_BYTES_MAX;
 use crate::message::{Meta, Part};
+use rhumb_core::actor::Token;
 use rhumb_core::{Load, Row, Timestamp};
 
 /// What the rows say.
@@ -33,6 +34,8 @@ pub(super) struct Dropped {
     pub(super) versions: Timestamp,
     /// Up to it a deletion may be gone, with all that it covers.
     pub(super) deletions: Timestamp,
+    /// Up to it a commit may have been taken over without rows that later ones cover, and these are yet to come.
+    pub(super) taken_over: Timestamp,
 }
 
 /// A search for what an attempt has written: key by key, as many at a time as fit into a page.
@@ -41,8 +44,10 @@ pub(super) struct Trace {
     found: Option<Found>,
     /// So many of the rows that it writes have a later version.
     covered: usize,
-    /// As of when the rows are being loaded.
+    /// As of when rows are being loaded.
     awaited: Option<Timestamp>,
+    /// By which load. The rows of one for an earlier search may still come.
+    token: Option<Token>,
 }
 
 impl Trace {
@@ -65,8 +70,16 @@ impl Trace {
         Some(Load::Get { keys, at, bytes: PAGE_BYTES_MAX })
     }
 
+    /// What [`look`](Self::look) asked for is being loaded.
+    pub(super) fn awaits(&mut self, token: Token) {
+        self.token = Some(token);
+    }
+
     /// The `rows` asked for are here, as far as a page goes. Where they do not suffice, [look](Self::look) again.
-    pub(super) fn take(&mut self, meta: &Meta, part: &Part, dropped: Dropped, rows: &[Row]) -> Option<Found> {
+    pub(super) fn take(&mut self, meta: &Meta, part: &Part, dropped: Dropped, token: Token, rows: &[Row]) -> Option<Found> {
+        if self.token != Some(token) {
+            return self.found;
+        }
         let at = self.awaited.take()?;
         if dropped.versions > at || dropped.deletions >= meta.at {
             return None; // some of them may have been collected before they were loaded
@@ -74,8 +87,11 @@ impl Trace {
         for ((_, value), row) in part.writes[self.covered..].iter().zip(rows) {
             if row.version <= meta.at {
                 let is_own = row.version == meta.at && row.value == *value;
-                self.found = Some(if is_own { Found::Committed } else { Found::Absent });
-                return self.found;
+                // What was taken over without its rows may be followed by what covers them.
+                if is_own || meta.at > dropped.taken_over {
+                    self.found = Some(if is_own { Found::Committed } else { Found::Absent });
+                    return self.found;
+                }
             }
             self.covered += 1;
         }
@@ -89,7 +105,8 @@ mod tests {
     use crate::testing::{R1, Stage, ms};
     use rhumb_core::{Key, Value};
 
-    const NOTHING: Dropped = Dropped { versions: Timestamp::ZERO, deletions: Timestamp::ZERO };
+    const TOKEN: Token = 1;
+    const NOTHING: Dropped = Dropped { versions: Timestamp::ZERO, deletions: Timestamp::ZERO, taken_over: Timestamp::ZERO };
 
     fn key(name: &str) -> Key {
         Key::from(name)
@@ -116,7 +133,8 @@ mod tests {
         for page in pages {
             let Some(Load::Get { at, .. }) = trace.look(&meta, &part, dropped) else { unreachable!("it has not looked at all rows") };
             assert_eq!(at, ms(floor.max(100)));
-            trace.take(&meta, &part, dropped, page);
+            trace.awaits(TOKEN);
+            trace.take(&meta, &part, dropped, TOKEN, page);
         }
         let _ = trace.look(&meta, &part, dropped);
         trace.found()
@@ -150,8 +168,30 @@ mod tests {
         assert!(trace.look(&meta, &part, NOTHING).is_some());
         assert_eq!(trace.look(&meta, &part, NOTHING), None, "once at a time");
         let later = Dropped { versions: ms(120), ..NOTHING };
-        assert_eq!(trace.take(&meta, &part, later, &[row("a", 90, "0")]), None);
+        trace.awaits(TOKEN);
+        assert_eq!(trace.take(&meta, &part, later, TOKEN, &[row("a", 90, "0")]), None);
         assert!(matches!(trace.look(&meta, &part, later), Some(Load::Get { at, .. }) if at == ms(120)));
+    }
+
+    #[test]
+    fn what_was_taken_over_without_its_rows_is_not_taken_for_absent() {
+        let (meta, part) = attempt();
+        let mut trace = Trace::default();
+        let hole = Dropped { versions: ms(300), taken_over: ms(300), ..NOTHING };
+        assert!(trace.look(&meta, &part, hole).is_some());
+        trace.awaits(TOKEN);
+        trace.take(&meta, &part, hole, TOKEN, &[row("a", 90, "0"), row("b", 90, "0")]);
+        assert_eq!((trace.look(&meta, &part, hole), trace.found()), (None, Some(Found::Covered)));
+    }
+
+    #[test]
+    fn the_rows_of_an_earlier_search_are_ignored() {
+        let (meta, part) = attempt();
+        let mut trace = Trace::default();
+        assert!(trace.look(&meta, &part, NOTHING).is_some());
+        trace.awaits(TOKEN);
+        assert_eq!(trace.take(&meta, &part, NOTHING, 7, &[row("a", 90, "0")]), None);
+        assert_eq!(trace.take(&meta, &part, NOTHING, TOKEN, &[row("a", 90, "0")]), Some(Found::Absent));
     }
 
     #[test]

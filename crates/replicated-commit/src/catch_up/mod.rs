@@ -248,7 +248,9 @@ impl CatchUp {
     /// Asks a peer for what comes next in its log, or again for the rows of the page that is open.
     pub(crate) fn pull(&mut self, near: &NearCatchUp<'_>, region: RegionId, cx: &mut Context<'_>) {
         let to = SiteId { region, shard: cx.me.shard };
-        let safe = self.safe(near.cohort, near.mover, cx);
+        // Deletions are collected up to there, and what is prepared or carried here may yet be committed for the votes of lost regions.
+        let lowest = near.cohort.lowest_promised_before(u64::MAX).map_or(Timestamp::MAX, Timestamp::previous);
+        let safe = self.safe(near.cohort, near.mover, cx).min(lowest);
         let (epoch, settled) = (cx.placement.epoch, near.mover.settled());
         let now = cx.now;
         let peer = self.peers.entry(region).or_default();

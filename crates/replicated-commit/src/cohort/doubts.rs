@@ -28,13 +28,14 @@
 use super::{Carried, Cohort, Entry, Stage};
 use crate::context::{Context, Local, Shared};
 use crate::job::Job;
-use crate::message::{Attempt, Meta, Note};
+use crate::message::{Attempt, Meta, Note, Promise};
 use crate::planted::Planted;
 use crate::records::{self, CARRIED, PreparedRecord};
 use crate::trace::Found;
 use crate::views::{CohortView, NearCohort, Stop};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::{Decision, Refusal, Vote};
+use rhumb_core::actor::Token;
 use rhumb_core::{Batch, Loaded, RegionId, record, work};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -67,13 +68,16 @@ impl Cohort {
     pub(crate) fn are_rows_absent(&mut self, near: &NearCohort<'_>, attempt: Attempt, cx: &mut Context<'_>) -> bool {
         let dropped = self.dropped();
         let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.entries.get_mut(&attempt) else { return false };
-        if !near.mover.has_rows() {
-            return false;
+        if cx.has_copy() && !near.mover.has_rows() {
+            return false; // they are being copied
         }
         if let Some(load) = carried.trace.look(meta, part, dropped) {
-            cx.load(Job::RowsOfCarried(attempt), load);
+            carried.trace.awaits(cx.load(Job::RowsOfCarried(attempt), load));
         }
         let found = carried.trace.found();
+        if found == Some(Found::Committed) {
+            self.tell_committed(attempt, cx);
+        }
         if found == Some(Found::Covered) && !cx.rules.breaks(Planted::CoveredIsAbsent) {
             cx.fx.count("placement.carried_covered");
             self.unprepare(attempt, cx);
@@ -173,19 +177,38 @@ impl Cohort {
     }
 
     /// The rows of what is carried were looked for.
-    pub(crate) fn on_rows_of_carried(&mut self, near: &NearCohort<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
+    pub(crate) fn on_rows_of_carried(
+        &mut self,
+        near: &NearCohort<'_>,
+        attempt: Attempt,
+        token: Token,
+        loaded: Loaded,
+        cx: &mut Context<'_>,
+    ) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let dropped = self.dropped();
         let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.entries.get_mut(&attempt) else { return };
-        if carried.trace.take(meta, part, dropped, &rows) != Some(Found::Committed) {
-            return self.count_as_cohort(near, attempt, cx);
-        }
-        let meta = meta.clone();
-        cx.fx.count("placement.carried_known");
-        let decision = Decision::Committed { floor: self.highest_applied.max(meta.at) };
         let coordinator = meta.coordinator_in(cx.me.region);
-        cx.send(coordinator, Note::Decided { meta: meta.clone(), decision });
-        self.unprepare(attempt, cx);
+        match carried.trace.take(meta, part, dropped, token, &rows) {
+            Some(Found::Committed) => {
+                cx.fx.count("placement.carried_known");
+                self.tell_committed(attempt, cx);
+            }
+            Some(Found::Absent) if self.bound.contains_key(&attempt) => {
+                // It may have been bound before it was carried.
+                let votes = self.votes_heard(&attempt);
+                cx.fx.persist(Batch::new()).send(coordinator, Promise::Bound { attempt, votes, lacks: true });
+                self.count_as_cohort(near, attempt, cx);
+            }
+            _ => self.count_as_cohort(near, attempt, cx),
+        }
+    }
+
+    /// The rows of what is carried show that it committed: tells its coordinator, which has it applied.
+    fn tell_committed(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        let Some(Entry { meta, .. }) = self.entries.get(&attempt) else { return };
+        let decision = Decision::Committed { floor: self.highest_applied.max(meta.at) };
+        cx.send(meta.coordinator_in(cx.me.region), Note::Decided { meta: meta.clone(), decision });
     }
 
     /// Asks all regions that can still say for the votes on what is carried.

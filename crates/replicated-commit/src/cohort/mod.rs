@@ -77,6 +77,8 @@ pub(crate) struct Cohort {
     log_end: u64,
     /// Below it the history of rows may have holes.
     history_floor: Timestamp,
+    /// At or below it are all commits that were taken over without rows which had been collected elsewhere.
+    holes_upto: Timestamp,
     /// Deletions up to here may be gone.
     collected: Timestamp,
     /// Reads that wait for a prepared transaction.
@@ -111,7 +113,8 @@ impl Cohort {
     pub(crate) fn recover_number(&mut self, number: Number, value: u64) {
         match number {
             Number::LogEnd => self.log_end = value,
-            Number::HistoryFloor => self.history_floor = Timestamp::from_bits(value),
+            // What an earlier incarnation has raised it for is not known.
+            Number::HistoryFloor => (self.history_floor, self.holes_upto) = (Timestamp::from_bits(value), Timestamp::from_bits(value)),
             Number::Collected => self.collected = Timestamp::from_bits(value),
             Number::Highest => self.recover_highest(Timestamp::from_bits(value)),
             other => unreachable!("{other:?} is another role's"),
@@ -166,6 +169,7 @@ impl Cohort {
     pub(crate) fn has_hole(&mut self, batch: &mut Batch, cx: &mut Context<'_>) {
         // A copy may have brought rows above this clock.
         self.history_floor = cx.timestamp().max(self.history_floor);
+        self.holes_upto = self.history_floor;
         Number::HistoryFloor.put(batch, self.history_floor.bits());
     }
 

@@ -18,7 +18,7 @@ impl CohortView for Cohort {
     }
 
     fn dropped(&self) -> Dropped {
-        Dropped { versions: self.history_floor, deletions: self.collected }
+        Dropped { versions: self.history_floor, deletions: self.collected, taken_over: self.holes_upto }
     }
 
     fn lacks(&self, attempt: &Attempt) -> bool {

@@ -49,6 +49,8 @@ pub(super) struct AttemptState {
     /// Peers that have forgotten it, and the ends of their logs.
     pub(super) forgotten_by: BTreeMap<RegionId, u64>,
     pub(super) since: Time,
+    /// Had it been taken over before this state began, that was remembered then; if it is later, the state learns so. Not if rows were copied since.
+    pub(super) watched: bool,
     /// Its gateway has said that it decides no more.
     pub(super) over: bool,
     /// Somebody in doubt has asked for this region's vote: it may not reach the others that this region reaches.
@@ -95,6 +97,7 @@ impl AttemptState {
             applied: BTreeSet::new(),
             forgotten_by: BTreeMap::new(),
             since,
+            watched: false,
             over: false,
             asked: false,
             presumed_lost: Regions::NONE,
@@ -168,6 +171,11 @@ impl AttemptState {
         };
     }
 
+    /// It counted as aborted, and has committed.
+    pub(super) fn overrule(&mut self, floor: Timestamp) {
+        self.phase = Phase::Over(Decision::Committed { floor });
+    }
+
     /// Nobody in this region waits for it any more. True if somebody did.
     pub(super) fn resolve(&mut self) -> bool {
         let waited = !self.is_resolved();
@@ -197,7 +205,7 @@ impl AttemptState {
     }
 
     /// True if this region, which has not promised to commit it, waits for its outcome no more.
-    fn is_left(&self) -> bool {
+    pub(super) fn is_left(&self) -> bool {
         !self.has_yes() && self.phase == Phase::Resting
     }
 

@@ -25,8 +25,8 @@ impl Coordinator {
 
     /// What is known of an attempt that somebody is in doubt about, with its outcome if anything in this site knows it.
     pub(super) fn look_up(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &mut Context<'_>) {
-        let (attempt, now) = (meta.attempt, cx.now);
-        let state = self.state_of(meta, now);
+        let attempt = meta.attempt;
+        let state = self.state_of(meta, cx);
         if state.decision().is_some() {
             return;
         }
@@ -63,6 +63,7 @@ impl Coordinator {
             self.have_unprepared(meta, cx);
         }
         self.count_votes(near, attempt, cx);
+        self.rest_without_copy(attempt, cx);
     }
 
     /// A site of another shard says how high it has prepared.
@@ -98,15 +99,16 @@ impl Coordinator {
         }
     }
 
-    /// Where this region holds no copy any more and all others that voted have forgotten the attempt, it asks no more: nobody here waits for
-    /// the outcome, and no log is read here that would tell it. It stays prepared. Regions that receive this region's `Stopped` learn of the doubt
+    /// Where this region holds no copy any more and all others that could vote have forgotten the attempt, have said what they voted or are lost, it asks
+    /// no more: nobody here waits for the outcome, and no log is read here that would tell it. It stays prepared. Regions that receive this region's `Stopped` learn of the doubt
     /// from that, and a copy brings the outcome.
     pub(super) fn rest_without_copy(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
-        let has_copy = cx.has_copy();
+        let (has_copy, lost) = (cx.has_copy(), self.attempts.get(&attempt).map_or(Regions::NONE, |state| self.lost_of(cx, &state.meta)));
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.is_in_doubt() && !has_copy) else { return };
-        let forgotten: Regions = state.forgotten_by.keys().copied().collect();
+        let forgotten = state.forgotten_by.keys().copied();
+        let said = lost.or(forgotten.chain(state.final_votes().map(|(region, _)| region)).collect());
         let others = state.meta.electorate.without(cx.me.region.into());
-        if forgotten.and(others) != others {
+        if said.and(others) != others {
             return;
         }
         cx.fx.count("commit.rests_without_copy");
@@ -115,14 +117,14 @@ impl Coordinator {
     }
 
     /// The votes as far as they are known. A region that has forgotten the attempt, and whose log does not hold it, did not commit it and will never
-    /// vote yes. A replica that is prepared for the attempt, or carries it and lacks its rows, would have found it in the log; another one may have
-    /// taken it over and forgotten that. And the log must have been read without a gap: not while rows are being copied, and not for attempts that
+    /// vote yes. A replica that is prepared for the attempt, or carries it and lacks its rows, would have found it in the log, and so would a
+    /// coordinator that has had it on its list since it was new; another one may have taken it over and forgotten that. And the log must have been read without a gap: not while rows are being copied, and not for attempts that
     /// were in doubt here before the copy. If an attempt is still prepared here, the source of the copy was in doubt about it, too: no log had dropped
     /// it by then, and each log has been read from its beginning since.
     pub(super) fn tally(&self, near: &NearCoordinator<'_>, cx: &Shared, state: &AttemptState) -> Tally {
         let mut tally = state.tally.clone();
         state.meta.refuse_for_lost(&mut tally);
-        let has_waited = near.cohort.lacks(&state.meta.attempt) || cx.rules.breaks(Planted::TakenOverIsAbsent);
+        let has_waited = near.cohort.lacks(&state.meta.attempt) || state.watched || cx.rules.breaks(Planted::TakenOverIsAbsent);
         let is_named = state.meta.at > near.cohort.collected();
         let reads_logs = near.mover.has_rows() && has_waited && (is_named || near.mover.since() <= state.meta.epoch);
         for (region, end) in state.forgotten_by.iter().filter(|_| reads_logs) {
@@ -137,6 +139,7 @@ impl Coordinator {
     /// the source of the copy is in doubt about it, too.
     pub(crate) fn settle_copied(&mut self, near: &NearCoordinator<'_>, epoch: u64) {
         work::add(self.attempts.len());
+        self.attempts.values_mut().for_each(|state| state.watched = false);
         let in_doubt = |state: &&mut Box<AttemptState>| state.is_in_doubt() && state.meta.epoch < epoch;
         for state in self.attempts.values_mut().filter(in_doubt) {
             let attempt = state.meta.attempt;

@@ -39,8 +39,8 @@ impl Coordinator {
     /// What is known of `meta`'s attempt, which is a new one if need be. If the attempt was forgotten here, it has no vote: it may have said yes
     /// once.
     pub(super) fn state_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
-        let (is_forgotten, now) = (self.is_forgotten(&meta.attempt), cx.now);
-        self.state_of(meta, now).stands_in |= is_forgotten;
+        let is_forgotten = self.is_forgotten(&meta.attempt);
+        self.state_of(meta, cx).stands_in |= is_forgotten;
     }
 
     pub(super) fn is_forgotten(&self, attempt: &Attempt) -> bool {
@@ -73,6 +73,7 @@ impl Coordinator {
             self.voted -= usize::from(state.is_some_and(|state| state.vote.is_some()));
             self.unresolved.remove(attempt);
             self.assumed.remove(attempt);
+            self.refused.remove(attempt);
             batch.delete_record(VOTES, records::attempt_key(attempt));
             self.forgotten = self.forgotten.max(attempt.made);
         }

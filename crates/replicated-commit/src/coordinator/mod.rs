@@ -65,6 +65,8 @@ pub(crate) struct Coordinator {
     attempts: BTreeMap<Attempt, Box<AttemptState>>,
     /// Those not resolved: few beside the many that are kept until they are old.
     unresolved: BTreeSet<Attempt>,
+    /// Those that an earlier incarnation has refused, and whose outcome is not known.
+    refused: BTreeSet<Attempt>,
     /// Those that somebody has proposed to commit by assumption, and whose outcome is open.
     assumed: BTreeSet<Attempt>,
     /// How many of them have this region's vote.
@@ -89,6 +91,7 @@ impl Coordinator {
         visit(Table::new("coordinator.attempts", self.attempts.len(), config.attempts_kept()).stays());
         visit(Table::new("coordinator.unresolved", self.unresolved.len(), self.attempts.len()).stays());
         let overdue = self.forgettable(None, now.minus(config.forget_after), config.forget_after * 2, now).count();
+        visit(Table::new("coordinator.refused", self.refused.len(), self.attempts.len()).stays());
         visit(Table::new("coordinator.assumed", self.assumed.len(), self.unresolved.len()).stays());
         visit(Table::new("coordinator.overdue", overdue, config.attempts_kept()));
         self.examinations.tables(self.attempts.len(), visit);
@@ -102,10 +105,13 @@ impl Coordinator {
     }
 
     /// What is known of `meta`'s attempt, which is a new one if need be.
-    fn state_of(&mut self, meta: &Meta, now: Time) -> &mut AttemptState {
+    fn state_of(&mut self, meta: &Meta, cx: &Shared) -> &mut AttemptState {
+        let remembered_from = self.forget_floor(cx).max(cx.incarnation);
         self.attempts.entry(meta.attempt).or_insert_with(|| {
             self.unresolved.insert(meta.attempt);
-            Box::new(AttemptState::new(meta.clone(), now))
+            let mut state = AttemptState::new(meta.clone(), cx.now);
+            state.watched = meta.attempt.made > remembered_from;
+            Box::new(state)
         })
     }
 
@@ -140,9 +146,12 @@ impl Coordinator {
 
     /// The lowest timestamp of an attempt that somebody is in doubt about, as far as this site knows.
     pub(crate) fn lowest_in_doubt(&self) -> Option<Timestamp> {
-        work::add(self.unresolved.len());
-        let open = self.unresolved.iter().map(|attempt| &self.attempts[attempt]).filter(|state| state.decision().is_none());
-        open.filter(|state| state.has_yes() || state.asked || state.acceptor.is_bound()).map(|state| state.meta.at).min()
+        work::add(self.unresolved.len() + self.refused.len());
+        let unresolved = self.unresolved.iter().filter_map(|attempt| self.attempts.get(attempt));
+        let concerns = |state: &&Box<AttemptState>| state.vote.is_some() || state.asked || state.acceptor.is_bound();
+        let refused = self.refused.iter().filter_map(|attempt| self.attempts.get(attempt));
+        let open = unresolved.filter(concerns).chain(refused).filter(|state| state.decision().is_none());
+        open.map(|state| state.meta.at).min()
     }
 
     /// A version of `key` is put at `at`.
@@ -171,6 +180,8 @@ impl Coordinator {
         self.voted += usize::from(state.vote.is_some());
         if !state.is_resolved() {
             self.unresolved.insert(attempt);
+        } else if state.decision().is_none() {
+            self.refused.insert(attempt);
         }
         self.attempts.insert(attempt, Box::new(state));
     }

@@ -8,7 +8,8 @@ use crate::config::ORPHANS_MAX;
 use crate::context::{Context, Local, Shared};
 use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise};
 use crate::planted::Planted;
-use crate::views::NearCoordinator;
+use crate::views::{CoordinatorView, NearCoordinator};
+use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::Decision;
 use rhumb_core::{Batch, RegionId, SiteId, Timestamp};
 use std::collections::BTreeSet;
@@ -43,6 +44,7 @@ impl Coordinator {
 
     /// Tells that the attempt aborted, once that is on record.
     pub(super) fn send_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
+        let without = self.lost_of(cx, meta);
         let state = self.attempts.get_mut(&meta.attempt).expect("it aborted here");
         let mut batch = Batch::new();
         if !std::mem::replace(&mut state.kept, true) {
@@ -50,14 +52,15 @@ impl Coordinator {
         }
         let mut persist = cx.fx.persist(batch);
         for site in to {
-            persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
+            persist = persist.send(site, Promise::Aborted { meta: meta.clone(), without });
         }
     }
 
-    /// The coordinator, another site of this region, has agreed that it aborted: no late log or copy of a lost region undoes that.
-    pub(crate) fn keep_abort(&mut self, meta: &Meta, cx: &mut Context<'_>) {
-        let now = cx.now;
-        let state = self.state_of(meta, now);
+    /// The coordinator, another site of this region, has agreed `without` lost regions that it aborted: no late log or copy of one of them undoes
+    /// that.
+    pub(crate) fn keep_abort(&mut self, meta: &Meta, without: Regions, cx: &mut Context<'_>) {
+        let state = self.state_of(meta, cx);
+        state.presumed_lost = state.presumed_lost.or(without);
         if state.decision().is_none() {
             state.decide(Decision::Aborted);
             state.kept = true;
@@ -133,8 +136,7 @@ impl Coordinator {
         if is_nothing_here && (self.is_forgotten(&attempt) || attempts.len() >= ORPHANS_MAX + self.voted) {
             return cx.fx.count("commit.orphan_dropped");
         }
-        let now = cx.now;
-        let state = self.state_of(meta, now);
+        let state = self.state_of(meta, cx);
         if is_own && state.acceptor.is_bound() {
             // It claims an outcome, and still leaves it to this site.
             state.bound.insert(from);
@@ -194,6 +196,15 @@ impl Coordinator {
         }
     }
 
+    /// A region that took part in agreeing that the attempt aborted has it committed in its log, which this site takes over: it had forgotten that. Adds
+    /// to `batch` that it committed.
+    pub(crate) fn overrule_abort(&mut self, attempt: Attempt, floor: Timestamp, batch: &mut Batch) {
+        if let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision() == Some(Decision::Aborted)) {
+            state.overrule(floor);
+            state.put_record(batch);
+        }
+    }
+
     /// A commit with parts in several shards was taken over with a log, without a vote of this region. It stays on record as long as another
     /// site may carry it or be in doubt: nobody else here could tell that one what became of it, and its rows do not say so.
     pub(crate) fn keep_commit(
@@ -204,8 +215,7 @@ impl Coordinator {
         batch: &mut Batch,
         cx: &mut Context<'_>,
     ) {
-        let now = cx.now;
-        if self.state_of(meta, now).decision().is_none() {
+        if self.state_of(meta, cx).decision().is_none() {
             self.distribute(near, meta.attempt, Decision::Committed { floor }, cx);
         }
         let state = self.attempts.get_mut(&meta.attempt).expect("just looked up");
@@ -225,6 +235,7 @@ impl Coordinator {
         state.since = cx.now;
         (state.leader, state.contents) = (None, None);
         self.assumed.remove(&attempt);
+        self.refused.remove(&attempt);
         match decision {
             Decision::Committed { .. } => {
                 cx.fx.agree(ATTEMPT, attempt, &Some(state.meta.at));
@@ -232,6 +243,8 @@ impl Coordinator {
             }
             Decision::Aborted => {
                 let meta = state.meta.clone();
+                let without = self.lost_of(cx, &meta);
+                let state = self.attempts.get_mut(&attempt).expect("an outcome belongs to a state");
                 // The gateway of this region tells its client, by what is on record here.
                 state.kept |= attempt.txn.gateway.region == cx.me.region;
                 let mut told: BTreeSet<SiteId> =
@@ -241,7 +254,7 @@ impl Coordinator {
                 self.put_resolved(attempt, &mut batch);
                 let mut persist = cx.fx.persist(batch);
                 for site in told {
-                    persist = persist.send(site, Promise::Aborted { meta: meta.clone() });
+                    persist = persist.send(site, Promise::Aborted { meta: meta.clone(), without });
                 }
             }
         }

@@ -21,7 +21,7 @@ use crate::trace::Found;
 use crate::views::{CoordinatorView, NearCoordinator};
 use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::{Decision, Refusal, Tally, Vote};
-use rhumb_core::actor::RequestId;
+use rhumb_core::actor::{RequestId, Token};
 use rhumb_core::{Batch, Loaded, RegionId, SiteId, Span};
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ impl Coordinator {
         let found = match state.contents.as_ref().filter(|contents| !contents.writes.is_empty()) {
             Some(contents) => {
                 if let Some(load) = state.trace.look(meta, contents, near.cohort.dropped()) {
-                    cx.load(Job::RowsOfForgotten(meta.attempt), load);
+                    state.trace.awaits(cx.load(Job::RowsOfForgotten(meta.attempt), load));
                 }
                 state.trace.found()
             }
@@ -85,23 +85,58 @@ impl Coordinator {
             return found.is_some();
         }
         if found == Some(Found::Covered) {
-            self.leave_untold(meta, cx);
+            self.give_up_round(near, meta, cx);
         }
         found == Some(Found::Absent)
     }
 
     /// Nobody in this region can tell whether the attempt has committed. If somebody elsewhere waits for its outcome, that one leads; else nobody asks
     /// any more, and the logs tell whoever lacks it.
-    fn leave_untold(&mut self, meta: &Meta, cx: &mut Context<'_>) {
+    fn give_up_round(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &mut Context<'_>) {
         cx.fx.count("commit.resolution_untold");
         let (now, wait) = (cx.now, self.wait_to_lead(cx, meta));
         let state = self.attempts.get_mut(&meta.attempt).expect("it leads");
-        let waits_nobody = state.leader.as_ref().is_some_and(Leader::waits_nobody);
+        let Some(leader) = &state.leader else { return };
+        let (round, told) = (leader.round(), if leader.waits_nobody() { leader.survivors() } else { Regions::NONE });
         state.leave_round();
         state.leads_from = now + wait * UNTOLD_WAITS;
-        if waits_nobody {
-            state.rest(true);
-            self.unresolved.remove(&meta.attempt);
+        for region in told.without(cx.me.region.into()).iter() {
+            cx.send(meta.coordinator_in(region), Note::Untold { meta: meta.clone(), round });
+        }
+        if told.contains(cx.me.region) {
+            self.leave(near, meta, cx);
+        }
+    }
+
+    /// This region waits for the outcome no more, nor does any site of it that had left that to the coordinator.
+    fn leave(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &mut Context<'_>) {
+        let attempt = meta.attempt;
+        let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision().is_none()) else { return };
+        state.asked = false;
+        state.rest(true);
+        state.bound.clear();
+        state.leave_round();
+        self.unresolved.remove(&attempt);
+        let cohorts = meta.participants.iter().map(|shard| SiteId { region: cx.me.region, shard: *shard });
+        let cohorts: Vec<SiteId> = cohorts.filter(|site| *site != cx.me).collect();
+        let mut persist = cx.fx.persist(Batch::new());
+        for site in cohorts {
+            persist = persist.send(site, Promise::Forgotten { attempt, region: site.region, log_end: near.cohort.log_end() });
+        }
+    }
+
+    /// Whether somebody in this region, which has a copy, waits for the outcome of `attempt`.
+    fn waits(&self, near: &NearCoordinator<'_>, cx: &Shared, attempt: &Attempt) -> bool {
+        let state = &self.attempts[attempt];
+        let is_in_doubt = state.is_in_doubt() && !state.is_settled_by_copy();
+        cx.has_copy() && (is_in_doubt || near.cohort.has_entry(attempt) || !state.lacking.is_empty())
+    }
+
+    /// The leader of `round` says that nobody can tell how the attempt ended, and that nobody waits for that.
+    pub(crate) fn on_untold(&mut self, near: &NearCoordinator<'_>, meta: &Meta, round: Round, cx: &mut Context<'_>) {
+        let promised = self.attempts.get(&meta.attempt).and_then(|state| state.acceptor.promised());
+        if promised == Some(round) && !self.waits(near, cx, &meta.attempt) {
+            self.leave(near, meta, cx);
         }
     }
 
@@ -211,7 +246,7 @@ impl Coordinator {
         state.take_part();
         if is_new {
             // Once a round, however often it asks: a link may be cut between its leader and another survivor.
-            state.leads_from = now + wait * (1 << round.number.min(LEAD_DOUBLINGS_MAX));
+            state.leads_from = state.leads_from.max(now + wait * (1 << round.number.min(LEAD_DOUBLINGS_MAX)));
         }
         let last = match state.vote {
             _ if !votes => None,
@@ -248,7 +283,7 @@ impl Coordinator {
             accepted: state.acceptor.accepted(),
             contested: state.acceptor.is_contested(),
             forgotten: state.stands_in.then_some(near.cohort.log_end()),
-            waits: state.is_in_doubt() || near.cohort.has_entry(&attempt) || !state.lacking.is_empty(),
+            waits: self.waits(near, cx, &attempt),
         };
         let contents = entry.map(|entry| entry.part.clone());
         let high = near.cohort.highest();
@@ -283,7 +318,7 @@ impl Coordinator {
         }
         // What is forgotten elsewhere and committed is in a log that has to be read first.
         let is_read = |(region, log_end)| region == cx.me.region || near.catch_up.cursor(region) >= log_end;
-        let is_forgotten = leader.forgotten().next().is_some();
+        let is_forgotten = leader.forgotten().next().is_some() && leader.known().is_none();
         if is_forgotten && !(near.mover.has_rows() && leader.forgotten().all(is_read)) {
             return;
         }
@@ -299,10 +334,18 @@ impl Coordinator {
     }
 
     /// The rows of what others have forgotten were looked for.
-    pub(crate) fn on_rows_of_forgotten(&mut self, near: &NearCoordinator<'_>, attempt: Attempt, loaded: Loaded, cx: &mut Context<'_>) {
+    pub(crate) fn on_rows_of_forgotten(
+        &mut self,
+        near: &NearCoordinator<'_>,
+        attempt: Attempt,
+        token: Token,
+        loaded: Loaded,
+        cx: &mut Context<'_>,
+    ) {
         let Loaded::Rows { rows, .. } = loaded else { unreachable!("rows were asked for") };
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.decision().is_none()) else { return };
-        let found = state.contents.as_ref().and_then(|contents| state.trace.take(&state.meta, contents, near.cohort.dropped(), &rows));
+        let found =
+            state.contents.as_ref().and_then(|contents| state.trace.take(&state.meta, contents, near.cohort.dropped(), token, &rows));
         if found != Some(Found::Committed) {
             return self.go_on_resolving(near, attempt, cx);
         }
@@ -316,8 +359,7 @@ impl Coordinator {
     /// All survivors have accepted `decision`.
     pub(crate) fn on_concluded(&mut self, near: &NearCoordinator<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         if meta.coordinator == cx.me.shard {
-            let now = cx.now;
-            let state = self.state_of(meta, now);
+            let state = self.state_of(meta, cx);
             if state.decision().is_none() {
                 state.kept = true;
                 self.distribute(near, meta.attempt, decision, cx);

@@ -99,6 +99,8 @@ pub enum Note {
     Propose { meta: Meta, round: Round, decision: Decision, contents: Option<Part> },
     /// The same to all of them, and to the gateway: all have accepted this.
     Concluded { meta: Meta, decision: Decision },
+    /// The leader of `round` to all of them: nobody can tell how the attempt ended, and nobody waits for that any more.
+    Untold { meta: Meta, round: Round },
     /// The answer to `Inquire` or `Propose` of a coordinator that has promised a higher round.
     Outranked { attempt: Attempt, promised: Round },
     /// Replica to a peer: the rows of these log entries.
@@ -130,8 +132,9 @@ pub enum Promise {
     Apply { meta: Meta, part: Option<Part>, floor: Timestamp },
     /// Cohort to its coordinator: prepared.
     Prepared { attempt: Attempt, shard: u16 },
-    /// Coordinator to the cohorts of its region and to the gateway: that it aborted is on record here.
-    Aborted { meta: Meta },
+    /// Coordinator to the cohorts of its region and to the gateway: that it aborted is on record here, agreed upon `without` these regions, which
+    /// are lost.
+    Aborted { meta: Meta, without: Regions },
     /// The answer to [`Note::Bind`] of a site that knows no outcome.
     Bound {
         /// The attempt.
@@ -221,6 +224,7 @@ impl fmt::Display for Note {
             Note::Inquire(Inquiry { meta, round, without }) => write!(f, "Inquire {} round {round} without {without}", meta.attempt),
             Note::Concluded { meta, decision } => write!(f, "Concluded {} {decision}", meta.attempt),
             Note::Propose { meta, round, decision, .. } => write!(f, "Propose {} round {round} {decision}", meta.attempt),
+            Note::Untold { meta, round } => write!(f, "Untold {} round {round}", meta.attempt),
             Note::Outranked { attempt, promised } => write!(f, "Outranked {attempt} by round {promised}"),
             Note::Fetch { seqs } => {
                 write!(f, "Fetch ")?;
@@ -248,7 +252,7 @@ impl fmt::Display for Promise {
             }
             Promise::Prepared { attempt, shard } => write!(f, "Prepared {attempt} shard {shard}"),
             Promise::PrepareNext { meta, part } => write!(f, "PrepareNext {} at {} {part}", meta.attempt, meta.at),
-            Promise::Aborted { meta } => write!(f, "Aborted {}", meta.attempt),
+            Promise::Aborted { meta, .. } => write!(f, "Aborted {}", meta.attempt),
             Promise::Contested { attempt, region, round } => write!(f, "Contested {attempt} {region} round {round}"),
             Promise::Testified(Testified { attempt, region, round, testimony, .. }) => {
                 write!(f, "Testified {attempt} {region} round {round} {testimony}")

@@ -198,6 +198,7 @@ impl Roles {
             false => entry,
         };
         cx.fx.agree(ATTEMPT, entry.attempt, &Some(entry.at));
+        self.coordinator.overrule_abort(entry.attempt, entry.floor, batch);
         self.coordinate(|coordinator, near| coordinator.supersede_earlier(near, entry.attempt, batch, cx));
         self.cohort.take_over(&entry, batch);
         if entry.at > self.cohort.collected() {

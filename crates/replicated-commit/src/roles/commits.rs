@@ -6,6 +6,7 @@ use crate::context::{Context, Shared};
 use crate::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise};
 use crate::views::{CohortView, CoordinatorView, GatewayView};
 use rhumb_commit::placement::Placement;
+use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::Decision;
 use rhumb_core::{Batch, Key, SiteId, Timestamp, Value};
 
@@ -60,13 +61,13 @@ impl Roles {
     }
 
     /// The coordinator of a region has it on record that the attempt aborted.
-    pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, cx: &mut Context<'_>) {
+    pub(super) fn on_aborted_as_cohort(&mut self, from: SiteId, meta: &Meta, without: Regions, cx: &mut Context<'_>) {
         if from == meta.coordinator_in(cx.me.region) {
             cx.fx.agree(ATTEMPT, meta.attempt, &ABORTED);
             let was_bound = self.cohort.unbind(&meta.attempt);
             let is_part = from != cx.me && meta.participants.contains(&cx.me.shard);
             if is_part && (was_bound || !self.coordinator.lost_of(cx, meta).is_empty()) {
-                self.coordinator.keep_abort(meta, cx);
+                self.coordinator.keep_abort(meta, without, cx);
             }
             self.cohort.unprepare(meta.attempt, cx);
         }

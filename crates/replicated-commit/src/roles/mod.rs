@@ -128,9 +128,9 @@ impl Roles {
                 let prepared = self.cohort.on_validation(attempt, token, loaded, cx);
                 self.on_prepared_here(prepared, cx);
             }
-            Job::RowsOfCarried(attempt) => self.replicate(|cohort, near| cohort.on_rows_of_carried(near, attempt, loaded, cx)),
+            Job::RowsOfCarried(attempt) => self.replicate(|cohort, near| cohort.on_rows_of_carried(near, attempt, token, loaded, cx)),
             Job::RowsOfForgotten(attempt) => {
-                self.coordinate(|coordinator, near| coordinator.on_rows_of_forgotten(near, attempt, loaded, cx))
+                self.coordinate(|coordinator, near| coordinator.on_rows_of_forgotten(near, attempt, token, loaded, cx))
             }
             Job::Examine(attempt) => self.coordinate(|coordinator, near| coordinator.on_examined(near, attempt, token, loaded, cx)),
             Job::Read(job) => self.cohort.on_read_loaded(job, loaded, cx),
@@ -195,6 +195,7 @@ impl Roles {
                 let proposal = Proposal { meta, round, decision };
                 self.coordinate(|coordinator, near| coordinator.on_propose(near, from, proposal, contents, cx))
             }
+            Note::Untold { meta, round } => self.coordinate(|coordinator, near| coordinator.on_untold(near, &meta, round, cx)),
             Note::Outranked { attempt, promised } => self.coordinator.on_outranked(attempt, promised, cx),
             Note::Fetch { seqs } => self.catch_up.on_fetch(from, seqs, cx),
             Note::Handoff(handoff) => self.gateway.on_handoff(from, handoff, cx),
@@ -235,8 +236,8 @@ impl Roles {
                 self.replicate(|cohort, near| cohort.on_vote_as_cohort(near, &voted, cx));
                 self.gateway.on_vote(&voted, cx);
             }
-            Promise::Aborted { meta } => {
-                self.on_aborted_as_cohort(from, &meta, cx);
+            Promise::Aborted { meta, without } => {
+                self.on_aborted_as_cohort(from, &meta, without, cx);
                 self.gateway.on_abort_on_record(from, &meta, cx);
             }
             Promise::Testified(testified) => self.coordinate(|coordinator, near| coordinator.on_testified(near, testified, cx)),

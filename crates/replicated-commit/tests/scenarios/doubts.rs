@@ -2,9 +2,10 @@
 
 use crate::forgotten::COLLECTS;
 use crate::resolutions::keys_of_two_shards;
-use crate::support::messages::{is_accept, is_of, is_of_log, is_vote, stops, tells_outcome};
-use crate::support::placements::{EAST, NORTH, WEST, change};
-use crate::support::{Cluster, Envelope, R0, R1, R2};
+use crate::support::messages::{asks_for_votes, is_accept, is_of, is_of_log, is_vote, stops, tells_outcome};
+use crate::support::placements::{EAST, NORTH, SOUTH, WEST, change};
+use crate::support::{Cluster, Envelope, R0, R1, R2, R3};
+use crate::survivors::{crash_in_the_midst, declare_lost, lose_region};
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::{ReadMode, TxnError};
 use rhumb_commit::votes::Decision;
@@ -371,6 +372,60 @@ fn what_was_taken_over_and_forgotten_did_not_abort_for_that() {
     cluster.let_go();
     cluster.advance(Span::from_secs(20));
     cluster.assert_ended(&[R0, R1, R2], &[("k", Some("1"))]);
+}
+
+/// r0 is prepared for an attempt that nobody else has heard of, and away. r2 has refused it when asked, and r1 forgets that there was such a time; both
+/// go on without a copy at r0.
+#[test]
+fn a_region_without_a_copy_asks_no_more_once_all_have_said_what_they_know() {
+    let mut cluster = Cluster::new(1, "");
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    crash_in_the_midst(&mut cluster, 1, txn, &[("k", "1")]);
+    cluster.hold(|envelope| asks_for_votes(envelope) && envelope.to == R1 || is_vote(envelope) && envelope.to == R0);
+    cluster.advance(Span::from_secs(10));
+    assert_eq!([R0, R1, R2].map(|site| cluster.records(site, VOTES)), [1, 0, 1], "r2 has refused");
+    cluster.cut(NORTH);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    let (_, id) = cluster.change(R1, &Placement::everywhere(3), change([EAST, WEST], []));
+    cluster.advance(Span::from_secs(5));
+    cluster.committed(id);
+    cluster.put(R1, &[("m", "1")]);
+    cluster.advance(Span::from_secs(150));
+    cluster.heal();
+    cluster.advance(Span::from_secs(60));
+    assert_eq!(cluster.prepared_and_in_doubt(R0).1, 0);
+    cluster.advance(Span::from_secs(150));
+    assert_eq!([R1, R2].map(|site| cluster.records(site, VOTES)), [0, 0], "nobody is asked any more");
+}
+
+/// r0 carries what r1 is in doubt about, with r2 dead, and holds no copy any more. The survivors agree all the same.
+#[test]
+fn a_carrier_that_holds_no_copy_any_more_takes_part() {
+    let (a, b) = keys_of_two_shards();
+    let second = |region: u16| SiteId::new(region, 1);
+    let first = Placement::first(change([EAST, WEST, SOUTH], [NORTH])).expect("three active regions");
+    let mut cluster = Cluster::of_sites(4, 2, first.clone());
+    let txn = cluster.begin(R2, ReadMode::Optimistic);
+    cluster
+        .hold(|envelope| envelope.from.region == WEST && envelope.to.region == SOUTH || envelope.from.region == EAST && is_vote(envelope));
+    cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
+    cluster.settle();
+    lose_region(&mut cluster, WEST, 2);
+    cluster.let_go();
+    cluster.advance(Span::from_secs(6));
+    let (next, id) = cluster.change(R1, &first, change([EAST, SOUTH], [NORTH]));
+    cluster.advance(Span::from_secs(5));
+    cluster.committed(id);
+    assert_eq!([R0, second(0)].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 1], "it carries both halves");
+    let (next, id) = cluster.change(R1, &next, change([EAST, SOUTH], []));
+    cluster.advance(Span::from_secs(5));
+    cluster.committed(id);
+    declare_lost(&mut cluster, R1, &next, WEST.into(), change([EAST, SOUTH], []));
+    cluster.advance(Span::from_secs(60));
+    cluster.assert_ended(&[R1, R3], &[(&a, Some("1"))]);
+    cluster.assert_ended(&[second(1), second(3)], &[(&b, Some("1"))]);
+    assert_eq!([R0, second(0)].map(|site| cluster.prepared_and_in_doubt(site).0), [0, 0]);
 }
 
 #[cfg(feature = "planted")]

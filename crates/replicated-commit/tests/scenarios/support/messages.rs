@@ -18,7 +18,7 @@ fn attempt_of(envelope: &Envelope) -> Option<Attempt> {
             | Note::Propose { meta, .. }
             | Note::Concluded { meta, .. },
         )
-        | Body::Promise(Promise::Aborted { meta } | Promise::Vote(Voted { meta, .. })) => Some(meta.attempt),
+        | Body::Promise(Promise::Aborted { meta, .. } | Promise::Vote(Voted { meta, .. })) => Some(meta.attempt),
         Body::Note(Note::Over { attempt } | Note::Outranked { attempt, .. })
         | Body::Promise(
             Promise::Testified(Testified { attempt, .. })
