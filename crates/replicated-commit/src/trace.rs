@@ -6,8 +6,10 @@
 //! | that version is | and so |
 //! |---|---|
 //! | the attempt's | it has committed |
-//! | older, or there is none | it has not been applied here: its own version would be there, or a later one; unless commits of its time were taken over from a log that had lost rows |
+//! | older, or there is none | it has not been applied here: its own version would be there, or a later one |
 //! | later | nobody can tell: its own version may have been collected, and is not read here any more |
+//!
+//! An older version says nothing either of a time whose commits were taken over from a log that had lost rows.
 //!
 //! Invariant: what has been collected is not taken for what has never been.
 

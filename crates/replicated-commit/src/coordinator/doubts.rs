@@ -105,8 +105,10 @@ impl Coordinator {
     pub(super) fn rest_without_copy(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let (has_copy, lost) = (cx.has_copy(), self.attempts.get(&attempt).map_or(Regions::NONE, |state| self.lost_of(cx, &state.meta)));
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.is_in_doubt() && !has_copy) else { return };
-        let forgotten = state.forgotten_by.keys().copied();
-        let said = lost.or(forgotten.chain(state.final_votes().map(|(region, _)| region)).collect());
+        let forgotten: Regions = state.forgotten_by.keys().copied().collect();
+        let voted: Regions = state.final_votes().map(|(region, _)| region).collect();
+        // Who takes part in a resolution is told how that ends.
+        let said = if state.acceptor.is_bound() { forgotten } else { forgotten.or(voted).or(lost) };
         let others = state.meta.electorate.without(cx.me.region.into());
         if said.and(others) != others {
             return;

@@ -92,7 +92,7 @@ impl Coordinator {
         visit(Table::new("coordinator.unresolved", self.unresolved.len(), self.attempts.len()).stays());
         let overdue = self.forgettable(None, now.minus(config.forget_after), config.forget_after * 2, now).count();
         visit(Table::new("coordinator.refused", self.refused.len(), self.attempts.len()).stays());
-        visit(Table::new("coordinator.assumed", self.assumed.len(), self.unresolved.len()).stays());
+        visit(Table::new("coordinator.assumed", self.assumed.len(), self.attempts.len()).stays());
         visit(Table::new("coordinator.overdue", overdue, config.attempts_kept()));
         self.examinations.tables(self.attempts.len(), visit);
     }
@@ -147,11 +147,9 @@ impl Coordinator {
     /// The lowest timestamp of an attempt that somebody is in doubt about, as far as this site knows.
     pub(crate) fn lowest_in_doubt(&self) -> Option<Timestamp> {
         work::add(self.unresolved.len() + self.refused.len());
-        let unresolved = self.unresolved.iter().filter_map(|attempt| self.attempts.get(attempt));
-        let concerns = |state: &&Box<AttemptState>| state.vote.is_some() || state.asked || state.acceptor.is_bound();
-        let refused = self.refused.iter().filter_map(|attempt| self.attempts.get(attempt));
-        let open = unresolved.filter(concerns).chain(refused).filter(|state| state.decision().is_none());
-        open.map(|state| state.meta.at).min()
+        let attempts = self.unresolved.iter().chain(&self.refused);
+        let open = attempts.filter_map(|attempt| self.attempts.get(attempt)).filter(|state| state.decision().is_none());
+        open.filter(|state| state.vote.is_some() || state.asked || state.acceptor.is_bound()).map(|state| state.meta.at).min()
     }
 
     /// A version of `key` is put at `at`.

@@ -69,7 +69,7 @@ impl Coordinator {
     /// those who remember what was in them: its rows are looked for if nobody has done so. If nobody here can tell, this region leads no more.
     fn is_certainly_absent(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &mut Context<'_>) -> bool {
         let state = self.attempts.get_mut(&meta.attempt).expect("it leads");
-        if near.cohort.lacks(&meta.attempt) || !state.lacking.is_empty() {
+        if near.cohort.lacks(&meta.attempt) || !state.lacking.is_empty() || state.watched {
             return true;
         }
         let found = match state.contents.as_ref().filter(|contents| !contents.writes.is_empty()) {
@@ -117,6 +117,7 @@ impl Coordinator {
         state.bound.clear();
         state.leave_round();
         self.unresolved.remove(&attempt);
+        self.assumed.remove(&attempt);
         let cohorts = meta.participants.iter().map(|shard| SiteId { region: cx.me.region, shard: *shard });
         let cohorts: Vec<SiteId> = cohorts.filter(|site| *site != cx.me).collect();
         let mut persist = cx.fx.persist(Batch::new());

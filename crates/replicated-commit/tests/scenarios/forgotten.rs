@@ -5,7 +5,7 @@ use crate::resolutions::{LONG, keys_of_two_shards};
 use crate::support::messages::{asks_for_votes, inquires, is_about, is_accept, is_of_log, is_vote, stops, tells_outcome};
 use crate::support::placements::{EAST, NORTH, SOUTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3};
-use crate::survivors::{declare_lost, lose_region};
+use crate::survivors::{crash_in_the_midst, declare_lost, lose_region};
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::{SiteId, Span, TxnId};
@@ -165,12 +165,11 @@ fn what_a_round_has_decided_is_not_undone_once_others_have_forgotten_it() {
 /// r0 and r1 have forgotten an attempt of two shards. Their second sites carry what it writes there for r2, which is lost then; the first ones,
 /// which coordinate, have nothing of it but its rows. r3, which has no vote on it, was away, and has neither half. Where the second half was
 /// `overwritten`, that is so long ago that no version of it is left.
-fn look_for_halves(overwritten: bool, passive: bool, make: fn(Site) -> Site) {
+fn look_for_halves(overwritten: bool, make: fn(Site) -> Site) {
     let (a, b) = keys_of_two_shards();
     let second = |region: u16| SiteId::new(region, 1);
-    let first = change([NORTH, EAST, WEST], if passive { vec![SOUTH] } else { Vec::new() });
-    let first = Placement::first(first).expect("three active regions");
-    let mut cluster = Cluster::of_changed_sites(if passive { 4 } else { 3 }, 2, first.clone(), make);
+    let first = Placement::first(change([NORTH, EAST, WEST], [SOUTH])).expect("three active regions");
+    let mut cluster = Cluster::of_changed_sites(4, 2, first.clone(), make);
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     cluster
         .hold(|envelope| envelope.to.region == SOUTH || envelope.to.region == WEST && envelope.from.region != WEST && !is_accept(envelope));
@@ -187,7 +186,7 @@ fn look_for_halves(overwritten: bool, passive: bool, make: fn(Site) -> Site) {
         let of_first = stops(envelope) && envelope.from == R2;
         keeps(envelope) || of_first || is_about(envelope, txn) || is_of_log(envelope) && envelope.to.region == WEST
     });
-    let (next, id) = cluster.change(R1, &first, change([NORTH, EAST], if passive { vec![WEST, SOUTH] } else { vec![WEST] }));
+    let (next, id) = cluster.change(R1, &first, change([NORTH, EAST], [WEST, SOUTH]));
     cluster.settle();
     cluster.committed(id);
     cluster.heal();
@@ -196,35 +195,64 @@ fn look_for_halves(overwritten: bool, passive: bool, make: fn(Site) -> Site) {
     lose_region(&mut cluster, WEST, 2);
     cluster.lose(|_| true);
     cluster.hold(move |envelope| keeps(envelope) || asks_for_votes(envelope) && envelope.from.region != envelope.to.region);
-    declare_lost(&mut cluster, R1, &next, WEST.into(), change([NORTH, EAST], if passive { vec![SOUTH] } else { Vec::new() }));
+    declare_lost(&mut cluster, R1, &next, WEST.into(), change([NORTH, EAST], [SOUTH]));
     cluster.advance(LONG);
     cluster.let_go();
     cluster.advance(LONG);
-    let left = if passive { vec![0, 1, 3] } else { vec![0, 1] };
-    let of_shard = |shard| left.iter().map(|region| SiteId::new(*region, shard)).collect::<Vec<_>>();
-    cluster.assert_ended(&of_shard(0), &[(&a, Some("1"))]);
-    cluster.assert_ended(&of_shard(1), &[(&b, Some(if overwritten { "2" } else { "1" }))]);
+    cluster.assert_ended(&[R0, R1, R3], &[(&a, Some("1"))]);
+    cluster.assert_ended(&[0, 1, 3].map(second), &[(&b, Some(if overwritten { "2" } else { "1" }))]);
     cluster.advance(AGES);
-    for site in of_shard(0) {
-        assert_eq!(cluster.records(site, VOTES), 0, "{site} waits for nothing any more");
-    }
+    assert_eq!([R0, R1, R3].map(|site| cluster.records(site, VOTES)), [0; 3], "nobody waits for anything any more");
 }
 
 #[test]
 fn what_second_sites_carry_and_first_ones_have_forgotten_is_looked_for_among_the_rows() {
-    look_for_halves(false, true, |site| site);
+    look_for_halves(false, |site| site);
 }
 
 /// No row says any more that it committed, and r3 lacks the half that nobody has overwritten.
 #[test]
 fn what_was_overwritten_and_collected_did_not_abort_for_that() {
-    look_for_halves(true, true, |site| site);
+    look_for_halves(true, |site| site);
 }
 
-/// Nor does anybody wait for it: who has led a round to no end tells the others, and none leads another.
+/// r0 alone is prepared for an attempt, and lost later. r1 has refused it when r0 asked, and r2 has forgotten that there was such a time. If r1 has
+/// `restarted` before r0 asked once more, it does not know either whether it has taken the attempt over.
+fn lose_who_asked(restarted: bool) {
+    let mut cluster = Cluster::new(1, "");
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    crash_in_the_midst(&mut cluster, 1, txn, &[("k", "1")]);
+    cluster.hold(|envelope| asks_for_votes(envelope) && envelope.to == R2 || is_vote(envelope) && envelope.to == R0);
+    cluster.advance(Span::from_secs(10));
+    cluster.cut(NORTH);
+    cluster.put(R1, &[("m", "1")]);
+    cluster.advance(AGES);
+    assert_eq!([R1, R2].map(|site| cluster.records(site, VOTES)), [1, 0], "r1 has refused");
+    if restarted {
+        cluster.kill(R1);
+        cluster.start(R1);
+    }
+    cluster.heal();
+    cluster.advance(Span::from_secs(5));
+    lose_region(&mut cluster, NORTH, 1);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    declare_lost(&mut cluster, R2, &Placement::everywhere(3), NORTH.into(), change([EAST, WEST], []));
+    cluster.advance(LONG);
+    cluster.assert_ended(&[R1, R2], &[("k", None)]);
+    cluster.advance(AGES);
+    assert_eq!([R1, R2].map(|site| cluster.records(site, VOTES)), [0, 0], "they wait for nothing any more");
+}
+
+#[test]
+fn who_has_refused_knows_that_it_has_taken_nothing_over_since() {
+    lose_who_asked(false);
+}
+
+/// The one who has led a round to no end tells the other, and neither leads another.
 #[test]
 fn what_nobody_can_tell_and_nobody_waits_for_is_left_alone() {
-    look_for_halves(true, false, |site| site);
+    lose_who_asked(true);
 }
 
 /// If they agree that it aborted, r3 takes over all the same what a region has in its log that is not lost.
@@ -233,5 +261,5 @@ fn what_nobody_can_tell_and_nobody_waits_for_is_left_alone() {
 fn the_log_of_a_live_region_outranks_an_abort_on_record() {
     use rhumb_core::Rules;
     use rhumb_replicated_commit::planted::Planted;
-    look_for_halves(true, true, |site| site.with_rules(Rules::breaking(Planted::CoveredIsAbsent)));
+    look_for_halves(true, |site| site.with_rules(Rules::breaking(Planted::CoveredIsAbsent)));
 }

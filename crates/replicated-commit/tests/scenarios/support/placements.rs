@@ -11,7 +11,7 @@ pub const SOUTH: RegionId = RegionId(3);
 pub const MIDDLE: RegionId = RegionId(4);
 
 /// These regions vote, and those only hold a copy.
-pub fn change(voters: impl IntoIterator<Item = RegionId>, passives: impl IntoIterator<Item = RegionId>) -> Change {
+pub fn change<const V: usize, const P: usize>(voters: [RegionId; V], passives: [RegionId; P]) -> Change {
     let (voters, passives) = (voters.into_iter().collect(), passives.into_iter().collect());
     Change { voters, passives, coordinators: BTreeMap::new(), lost: Regions::NONE }
 }
