@@ -12,14 +12,14 @@ class ClientFailed(Exception):
         self.printed = printed
 
 
-def measured(command, **options):
-    """What the client prints; if it fails, all of that is in the error."""
+def measured(command, with_progress=False, **options):
+    """What the client prints, without what it says meanwhile unless that is asked for; if it fails, all of that is in the error."""
     command = [str(part) for part in command]
     ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, **options)
+    printed = ran.stdout + ran.stderr
     if ran.returncode != 0:
-        printed = ran.stdout + ran.stderr
         raise ClientFailed(f"{' '.join(command)}\nended with {ran.returncode}:\n{printed}", printed)
-    return ran.stdout
+    return printed if with_progress else ran.stdout
 
 
 class CountedContender(Contender):

@@ -26,14 +26,16 @@ from regions import ThreeRegions
 from rounds import compare, steps
 from rows import PointSelect, Update
 from server import ServerFailed
+from sustained import Sustained
 
-COMPARISONS = {comparison.name: comparison for comparison in (PointSelect(), Update(), ThreeRegions(), Quotas(), Analytic())}
+COMPARISONS = {comparison.name: comparison for comparison in (PointSelect(), Update(), ThreeRegions(), Quotas(), Analytic(), Sustained())}
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parent.parent / "target"))
 
 EXAMPLES = """examples:
   compare/compare.py                                    all comparisons, the binary of `make release`
   compare/compare.py update redis --rounds 9            two of them, more rounds
+  compare/compare.py sustained                          does the load of a minute last for twenty? Takes 45 minutes
   compare/compare.py --binary target/debug/rhumb --seconds 2 --rounds 2 --rows 20000
                                                         does everything work? Not for figures: the build is slow
   compare/compare.py --folder /mnt/nvme                 data of all systems on this disk
@@ -44,9 +46,9 @@ def main():
     options = arguments()
     if options.list:
         for comparison in COMPARISONS.values():
-            print(f"{comparison.name:14} {comparison.summary}")
+            print(f"{comparison.name:14} {comparison.summary}{'; only by name' if comparison.by_name_only else ''}")
         return
-    chosen = [COMPARISONS[name] for name in options.comparison or COMPARISONS]
+    chosen = [COMPARISONS[name] for name in options.comparison or by_default()]
     check(chosen, options)
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
@@ -75,13 +77,14 @@ def arguments():
     parser = argparse.ArgumentParser(
         prog="compare/compare.py", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("comparison", nargs="*", help="which, by name [default: all]")
+    parser.add_argument("comparison", nargs="*", help="which, by name [default: all but those that --list says so of]")
     parser.add_argument("--list", action="store_true", help="show the comparisons")
     parser.add_argument("--binary", type=Path, default=TARGET / "release/rhumb", help="Rhumb [default: %(default)s]")
     parser.add_argument("--rounds", type=positive, default=5, help="how often each system is measured in each case [default: %(default)s]")
     parser.add_argument("--seconds", type=positive, default=10, help="how long a measurement takes, about [default: %(default)s]")
     parser.add_argument("--warmup", type=positive, default=5, help="seconds of each case before the first round [default: %(default)s]")
-    parser.add_argument("--rows", type=positive, default=1_000_000, help="of `analytic` [default: %(default)s]")
+    parser.add_argument("--rows", type=positive, default=1_000_000, help="of `analytic` and `sustained` [default: %(default)s]")
+    parser.add_argument("--minutes", type=minutes, default=20, help="how long `sustained` loads each system [default: %(default)s]")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where data lie meanwhile [default: %(default)s]")
     parser.add_argument("--json", type=Path, default=TARGET / "compare/figures.json", help="where all figures go [default: %(default)s]")
     options = parser.parse_args()
@@ -89,6 +92,18 @@ def arguments():
         parser.error(f"there is no comparison {', '.join(sorted(unknown))}; there are {', '.join(COMPARISONS)}")
     options.binary, options.build = options.binary.absolute(), TARGET.absolute() / "compare"
     return options
+
+
+def by_default():
+    return [name for name, comparison in COMPARISONS.items() if not comparison.by_name_only]
+
+
+def minutes(text):
+    """The second is held against the last."""
+    number = int(text)
+    if number < 3:
+        raise ValueError
+    return number
 
 
 def positive(text):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 PER_SECOND = "/s"
 SECONDS = "s"
+SHARE = "last/second minute"
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,18 @@ class Comparison:
     # What happens before there are data.
     preparation = "starting the servers"
 
+    # Only when asked for by name: it takes longer than all others together.
+    by_name_only = False
+
     def cases(self):
         raise NotImplementedError
+
+    def warmup(self, options):
+        """Seconds of each case before the first round, or none."""
+        return options.warmup
+
+    def rounds(self, options):
+        return options.rounds
 
     def contenders(self, options, folder):
         """Rhumb, and the system beside which it stands, both with their data below the folder, not yet started."""

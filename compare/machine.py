@@ -3,6 +3,7 @@
 import os
 import platform
 import time
+from pathlib import Path
 
 from summary import spread
 
@@ -49,6 +50,27 @@ def filesystem_of(folder):
     with open("/proc/mounts") as mounts:
         kinds = {point: kind for _, point, kind, *_ in (line.split() for line in mounts)}
     return kinds[max((point for point in kinds if os.path.commonpath([point, folder]) == point), key=len)]
+
+
+def process_bytes(pid):
+    """Memory of a process and of all that it has started, what they share counted once."""
+    try:
+        own = int(field_of(f"/proc/{pid}/smaps_rollup", "Pss").split()[0]) << 10
+        children = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+    except (OSError, AttributeError):
+        return 0  # it has ended meanwhile
+    return own + sum(process_bytes(child) for child in children)
+
+
+def folder_bytes(folder):
+    """What the files in it take of the disk."""
+    total = 0
+    for path in Path(folder).rglob("*"):
+        try:
+            total += path.lstat().st_blocks * 512
+        except OSError:
+            pass  # it was removed meanwhile
+    return total
 
 
 def field_of(path, name):

@@ -1,8 +1,8 @@
 """Results as a table and as JSON."""
 
-from comparison import PER_SECOND, SECONDS
+from comparison import PER_SECOND, SECONDS, SHARE
 
-BETTER = {PER_SECOND: "more", SECONDS: "less"}
+BETTER = {PER_SECOND: "more", SECONDS: "less", SHARE: "more"}
 
 
 def table(result):

@@ -43,7 +43,8 @@ class Result:
 
 def steps(comparison, options):
     """How many steps of progress `compare` takes: preparation, then data, warming up and rounds of two contenders."""
-    return 3 + 2 * len(comparison.cases()) * (1 + options.rounds)
+    warmups = 1 if comparison.warmup(options) else 0
+    return 3 + 2 * len(comparison.cases()) * (warmups + comparison.rounds(options))
 
 
 def compare(comparison, options, progress):
@@ -57,16 +58,16 @@ def compare(comparison, options, progress):
         for contender in contenders:
             progress.step(f"{comparison.name}: data for {contender.server.name}")
             contender.load()
-        for case in comparison.cases():
+        for case in comparison.cases() if comparison.warmup(options) else []:
             for contender in contenders:
                 progress.step(f"{comparison.name}: warming up, {case.name}, {contender.server.name}")
-                contender.measure(case, options.warmup)
+                contender.measure(case, comparison.warmup(options))
 
-        runs = []
-        for number in range(1, options.rounds + 1):
+        runs, rounds = [], comparison.rounds(options)
+        for number in range(1, rounds + 1):
             for case in comparison.cases():
                 for contender in in_turn(contenders, number):
-                    progress.step(f"{comparison.name}: round {number} of {options.rounds}, {case.name}, {contender.server.name}")
+                    progress.step(f"{comparison.name}: round {number} of {rounds}, {case.name}, {contender.server.name}")
                     runs.append(Run(number, contender.server.name, case, contender.measure(case, options.seconds)))
         return Result(
             comparison.name,

@@ -10,12 +10,13 @@ from programs import INITDB, PGBENCH, POSTGRES, PSQL
 from rhumb import ROWS_PER_COPY, Rhumb
 
 ROWS = 100_000
+CONNECTIONS = (1, 16, 64)
 
 # An update may meet another of the same row, which Rhumb may refuse as a conflict; pgbench then tries again.
 TRIES_MAX = 10
 
 TABLE = "CREATE TABLE item (id INT PRIMARY KEY, value INT, filler TEXT)"
-ANY_ROW = f"\\set id random(1, {ROWS})\n"
+UPDATE = "UPDATE item SET value = value + 1 WHERE id = :id;\n"
 
 
 class Rows(Comparison):
@@ -23,12 +24,11 @@ class Rows(Comparison):
     statement = ""
 
     def cases(self):
-        return [Case(f"{count} connection{'s' if count > 1 else ''}", count) for count in (1, 16, 64)]
+        return [Case(f"{count} connection{'s' if count > 1 else ''}", count) for count in CONNECTIONS]
 
     def contenders(self, options, folder):
-        script = folder / "script.sql"
-        script.write_text(ANY_ROW + self.statement)
-        return [RowsContender(server, script) for server in (Rhumb(folder, options.binary, regions=1), PostgreSQL(folder))]
+        script = script_of(folder, self.statement, ROWS)
+        return [RowsContender(server, script, ROWS) for server in (Rhumb(folder, options.binary, regions=1), PostgreSQL(folder))]
 
 
 class PointSelect(Rows):
@@ -40,27 +40,36 @@ class PointSelect(Rows):
 class Update(Rows):
     name = "update"
     summary = f"UPDATE of one row by primary key over {ROWS:,} rows, one region, beside PostgreSQL"
-    statement = "UPDATE item SET value = value + 1 WHERE id = :id;\n"
+    statement = UPDATE
 
 
 class RowsContender(Contender):
-    def __init__(self, server, script):
+    def __init__(self, server, script, rows):
         super().__init__(server)
-        self.script = script
+        self.script, self.rows = script, rows
 
     def load(self):
         psql(self.server.url(), TABLE)
-        for first in range(1, ROWS + 1, ROWS_PER_COPY):
+        for first in range(1, self.rows + 1, ROWS_PER_COPY):
             piece = self.server.folder / "piece"
-            piece.write_text("".join(f"{id}\t0\t{'x' * 84}\n" for id in range(first, first + ROWS_PER_COPY)))
+            piece.write_text("".join(f"{id}\t0\t{'x' * 84}\n" for id in range(first, min(first + ROWS_PER_COPY, self.rows + 1))))
             psql(self.server.url(), f"\\copy item FROM '{piece}'")
 
     def measure(self, case, seconds):
-        command = [
+        return report(measured(self.pgbench(case, seconds)))
+
+    def pgbench(self, case, seconds, *options):
+        return [
             PGBENCH.path(), "--no-vacuum", "--protocol=prepared", f"--file={self.script}", f"--time={seconds}", f"--max-tries={TRIES_MAX}",
-            f"--client={case.size}", f"--jobs={min(case.size, os.cpu_count())}", self.server.url(),
+            f"--client={case.size}", f"--jobs={min(case.size, os.cpu_count())}", *options, self.server.url(),
         ]
-        return report(measured(command))
+
+
+def script_of(folder, statement, rows):
+    """A file for pgbench: the statement, with any of the rows as its `:id`."""
+    script = folder / "script.sql"
+    script.write_text(f"\\set id random(1, {rows})\n{statement}")
+    return script
 
 
 def psql(url, *commands):

@@ -6,6 +6,7 @@ import analytic
 import quotas
 import regions
 import rows
+import sustained
 from client import ClientFailed, CountedContender
 from comparison import Case, Figure
 from report import significant, table
@@ -126,6 +127,13 @@ class Reports(unittest.TestCase):
     def test_pgbench(self):
         details = {"latency_average_ms": 5.812, "transactions": 2064, "failed": 3, "retried": 5}
         self.assertEqual(rows.report(PGBENCH), Figure(688.228492, details))
+
+    def test_pgbench_by_the_minute(self):
+        lines = [f"progress: {minute * 60}.0 s, {tps} tps, lat 1.0 ms stddev 0.5" for minute, tps in enumerate((90.5, 100.0, 98.0), 1)]
+        late = "number of transactions above the 100.0 ms latency limit: 7/2064 (0.339%)\n"
+        figure = sustained.sustained(PGBENCH + late + "\n".join(lines), [])
+        self.assertEqual((figure.value, figure.details["tps_by_minute"]), (0.98, [90.5, 100.0, 98.0]))
+        self.assertEqual(figure.details["above_100_ms"], 7)
 
     def test_redis_benchmark(self):
         details = {"avg_latency_ms": 5.483, "min_latency_ms": 0.776, "p50_latency_ms": 3.823}

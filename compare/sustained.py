@@ -1,0 +1,81 @@
+"""Full load for many minutes: updates of any of many rows, beside PostgreSQL. Does the last minute do what the second did, and in how much space?"""
+
+import re
+import threading
+
+from client import measured
+from comparison import SHARE, Case, Comparison, Figure
+from machine import folder_bytes, process_bytes
+from postgresql import PostgreSQL
+from programs import INITDB, PGBENCH, POSTGRES, PSQL
+from rhumb import Rhumb
+from rows import UPDATE, RowsContender, report, script_of
+
+MINUTE = 60
+LOOK_SECONDS = 10
+# A transaction that takes longer is counted.
+LATE_MS = 100
+
+
+class Sustained(Comparison):
+    name = "sustained"
+    summary = "UPDATE of one row of --rows at 64 connections for --minutes, one region, beside PostgreSQL"
+    programs = (INITDB, POSTGRES, PSQL, PGBENCH)
+    by_name_only = True
+
+    def cases(self):
+        return [Case("64 connections", 64, SHARE)]
+
+    def warmup(self, options):
+        """The first minute is that."""
+        return 0
+
+    def rounds(self, options):
+        return 1
+
+    def contenders(self, options, folder):
+        script = script_of(folder, UPDATE, options.rows)
+        servers = (Rhumb(folder, options.binary, regions=1), PostgreSQL(folder))
+        return [SustainedContender(server, script, options.rows, options.minutes) for server in servers]
+
+
+class SustainedContender(RowsContender):
+    def __init__(self, server, script, rows, minutes):
+        super().__init__(server, script, rows)
+        self.minutes = minutes
+
+    def measure(self, case, _seconds):
+        with Space(self.server) as space:
+            printed = measured(self.pgbench(case, self.minutes * MINUTE, f"--progress={MINUTE}", f"--latency-limit={LATE_MS}"), with_progress=True)
+        return sustained(printed, space.samples)
+
+
+class Space:
+    """Looks at a server's memory and its folder from time to time, as long as the `with` block runs."""
+
+    def __init__(self, server):
+        self.server, self.samples, self.ended = server, [], threading.Event()
+        self.thread = threading.Thread(target=self.look)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+
+    def look(self):
+        while not self.ended.wait(LOOK_SECONDS):
+            memory = sum(process_bytes(process.pid) for process in self.server.processes)
+            self.samples.append({"memory_mib": memory >> 20, "folder_mib": folder_bytes(self.server.folder) >> 20})
+
+
+def sustained(printed, samples):
+    """What pgbench tells, minute by minute and at the end."""
+    by_minute = [float(tps) for tps in re.findall(r"^progress: [\d.]+ s, ([\d.]+) tps", printed, re.MULTILINE)]
+    late = re.search(r"latency limit: (\d+)", printed)
+    return Figure(
+        by_minute[-1] / by_minute[1],
+        {"tps_by_minute": by_minute, f"above_{LATE_MS}_ms": int(late[1]), "space": samples, "tps": report(printed).value},
+    )
