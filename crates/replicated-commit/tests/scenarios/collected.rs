@@ -1,6 +1,11 @@
 //! Deletions and old versions that are collected, and what was read before that.
 
+use crate::resolutions::{LONG, keys_of_two_shards};
+use crate::support::messages::{is_accept, is_of_log, stops};
+use crate::support::placements::{EAST, NORTH, WEST, change};
 use crate::support::{Cluster, R0, R1, R2};
+use crate::survivors::{crash_in_the_midst, declare_lost, lose_region};
+use rhumb_commit::placement::Placement;
 use rhumb_commit::transaction::{ReadMode, TxnError};
 #[cfg(feature = "planted")]
 use rhumb_core::Rules;
@@ -11,7 +16,7 @@ use rhumb_replicated_commit::planted::Planted;
 use rhumb_replicated_commit::{Answer, Request};
 
 /// Longer than the versions of a row are kept that are superseded.
-const COLLECTED: Span = Span::from_secs(640);
+pub const COLLECTED: Span = Span::from_secs(640);
 
 /// Deletes k at `site` in a transaction of its own.
 pub fn delete(cluster: &mut Cluster, site: SiteId) -> RequestId {
@@ -223,4 +228,64 @@ fn a_deletion_that_was_collected_where_it_was_read_does_not_refuse_elsewhere() {
         cluster.advance(Span::from_secs(3));
         assert!(matches!(cluster.answer(id), Some(Answer::Committed(_))), "{:?}", cluster.answer(id));
     }
+}
+
+/// r0 is prepared for an attempt that had read k before r1 and r2 wrote it. r1 has refused it when r0 asked, restarts, and k is written again; r2 is
+/// lost so much later that r1 would have collected what the attempt had missed.
+#[test]
+fn who_has_refused_keeps_what_was_missed_over_a_restart() {
+    let all = Placement::everywhere(3);
+    let mut cluster = Cluster::new(1, "");
+    cluster.put(R0, &[("k", "1")]);
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    cluster.get(txn, ReadMode::Optimistic, &["k"]);
+    cluster.settle();
+    cluster.hold(|envelope| envelope.to == R0);
+    cluster.put(R2, &[("k", "2")]);
+    cluster.advance(Span::from_millis(10));
+    crash_in_the_midst(&mut cluster, 1, txn, &[("m", "3")]);
+    cluster.kill(R2);
+    cluster.hold(|envelope| is_of_log(envelope) && envelope.to == R0);
+    cluster.advance(Span::from_secs(10));
+    cluster.cut(NORTH);
+    cluster.kill(R1);
+    cluster.lose(|_| true);
+    cluster.start(R1);
+    cluster.start(R2);
+    cluster.advance(Span::from_secs(5));
+    cluster.put(R1, &[("k", "3")]);
+    cluster.advance(COLLECTED);
+    lose_region(&mut cluster, WEST, 1);
+    cluster.heal();
+    cluster.hold(|envelope| is_of_log(envelope) && envelope.to == R0 || stops(envelope));
+    cluster.advance(Span::from_secs(5));
+    declare_lost(&mut cluster, R1, &all, WEST.into(), change([NORTH, EAST], []));
+    cluster.let_go();
+    cluster.advance(LONG);
+    cluster.assert_ended(&[R0, R1], &[("k", Some("3")), ("m", None)]);
+}
+
+/// Both sites of r1 are prepared for an attempt of r0, whose first site is dead; r2 has not heard of it. The second site of r0 promises to commit nothing
+/// so old any more before it is lost, too. Ten minutes later the attempt commits for the vote that r0 may have had.
+#[test]
+fn what_may_yet_be_committed_is_not_below_collected_deletions() {
+    let (a, b) = keys_of_two_shards();
+    let second = |region: u16| SiteId::new(region, 1);
+    let mut cluster = Cluster::new(2, "");
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    cluster.hold(|envelope| envelope.from == R0 && !(is_accept(envelope) && envelope.to == R1));
+    cluster.commit(txn, &[(&a, "1"), (&b, "1")]);
+    cluster.settle();
+    cluster.kill(R0);
+    cluster.lose(|_| true);
+    cluster.let_go();
+    cluster.advance(Span::from_secs(10));
+    assert_eq!([R1, second(1)].map(|site| cluster.prepared_and_in_doubt(site).0), [1, 1]);
+    cluster.kill(second(0));
+    cluster.lose(|envelope| envelope.from.region == NORTH || envelope.to.region == NORTH);
+    cluster.advance(COLLECTED);
+    declare_lost(&mut cluster, R1, &Placement::everywhere(3), NORTH.into(), change([EAST, WEST], []));
+    cluster.advance(LONG);
+    cluster.assert_ended(&[R1, R2], &[(&a, Some("1"))]);
+    cluster.assert_ended(&[second(1), second(2)], &[(&b, Some("1"))]);
 }

@@ -1,6 +1,6 @@
 //! Doubts that outlive their epoch: a region is lost, for a while or for good, in the midst of an attempt, and the others go on.
 
-use crate::forgotten::COLLECTS;
+use crate::collected::COLLECTED;
 use crate::resolutions::keys_of_two_shards;
 use crate::support::messages::{asks_for_votes, is_accept, is_of, is_of_log, is_vote, stops, tells_outcome};
 use crate::support::placements::{EAST, NORTH, SOUTH, WEST, change};
@@ -325,7 +325,7 @@ fn a_commit_that_was_overwritten_and_collected_elsewhere_reaches_a_region_that_w
     cluster.committed(id);
     cluster.kill(R2);
     cluster.put(R0, &[(&b, "2")]);
-    cluster.advance(COLLECTS);
+    cluster.advance(COLLECTED);
     assert_eq!([R0, R1].map(|site| cluster.records(site, VOTES)), [0, 0], "they have forgotten it");
     cluster.hold(move |envelope| {
         let between_seconds = envelope.from.shard == 1 && [second(0), second(1)].contains(&envelope.to);

@@ -1,6 +1,7 @@
 //! Attempts that some survivors of a lost region have forgotten, and others are in doubt about still: who has forgotten one may have said yes,
 //! and has its rows.
 
+use crate::collected::COLLECTED;
 use crate::resolutions::{LONG, keys_of_two_shards};
 use crate::support::messages::{asks_for_votes, inquires, is_about, is_accept, is_of_log, is_vote, stops, tells_outcome};
 use crate::support::placements::{EAST, NORTH, SOUTH, WEST, change};
@@ -14,8 +15,6 @@ use rhumb_replicated_commit::records::VOTES;
 
 /// Longer than an attempt is remembered.
 const AGES: Span = Span::from_secs(150);
-/// Longer than versions are kept.
-pub const COLLECTS: Span = Span::from_secs(640);
 /// What clients were told that an attempt wrote.
 const ROW: [(&str, Option<&str>); 1] = [("k", Some("1"))];
 
@@ -176,7 +175,7 @@ fn look_for_halves(overwritten: bool, make: fn(Site) -> Site) {
     commit_and_forget(&mut cluster, txn, &[(&a, "1"), (&b, "1")]);
     if overwritten {
         cluster.put(R0, &[(&b, "2")]);
-        cluster.advance(COLLECTS);
+        cluster.advance(COLLECTED);
     }
     let keeps = |envelope: &Envelope| {
         let seconds = envelope.from.shard == 1 && envelope.from.region != WEST && envelope.from.region != envelope.to.region;
