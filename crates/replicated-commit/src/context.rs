@@ -33,6 +33,8 @@ pub(super) enum Local {
     CohortDecides(Meta, Decision),
     /// To the coordinator, of the cohort: an attempt is carried here; lead its resolution, if regions are lost that voted on it.
     CarriedHere(Meta),
+    /// To the cohort, of the coordinator: nobody here can tell how an attempt ended, and all that it writes here is covered.
+    CoveredHere(Attempt),
     /// To the mover: handle this note of a site once all commits of the epochs before are known here.
     AwaitSettling(SiteId, Note),
     /// To catch-up: a commit is missing here.

@@ -248,9 +248,7 @@ impl CatchUp {
     /// Asks a peer for what comes next in its log, or again for the rows of the page that is open.
     pub(crate) fn pull(&mut self, near: &NearCatchUp<'_>, region: RegionId, cx: &mut Context<'_>) {
         let to = SiteId { region, shard: cx.me.shard };
-        // Deletions are collected up to there, and what is prepared or carried here may yet be committed for the votes of lost regions.
-        let lowest = near.cohort.lowest_promised_before(u64::MAX).map_or(Timestamp::MAX, Timestamp::previous);
-        let safe = self.safe(near.cohort, near.mover, cx).min(lowest);
+        let safe = self.safe(near.cohort, near.mover, cx);
         let (epoch, settled) = (cx.placement.epoch, near.mover.settled());
         let now = cx.now;
         let peer = self.peers.entry(region).or_default();
@@ -353,7 +351,10 @@ impl CatchUp {
     /// Whether old versions are to be dropped now: up to where every replica that takes over what is committed here is safe.
     pub(crate) fn collects(&self, near: &NearCatchUp<'_>, cx: &Shared) -> Option<Timestamp> {
         let safe_of = |region| self.peers.get(&region).map_or(Timestamp::ZERO, |peer| peer.safe);
-        let everywhere = CatchUp::followers(cx).iter().map(safe_of).min().unwrap_or(Timestamp::MAX);
+        // What one of them waits for, or carries, may yet be committed for the votes of lost regions.
+        let closed_at = |region| cx.peers.closed(SiteId { region, shard: cx.me.shard });
+        let told = |region| closed_at(region).min(safe_of(region));
+        let everywhere = CatchUp::followers(cx).iter().map(told).min().unwrap_or(Timestamp::MAX);
         self.ticks.is_multiple_of(COLLECT_TICKS).then(|| everywhere.min(self.safe(near.cohort, near.mover, cx)))
     }
 

@@ -64,7 +64,7 @@ impl Cohort {
 
 impl Cohort {
     /// No region is prepared for what is carried here, nor will its log bring it. So it has aborted, or else it was taken over before it
-    /// was carried. True if its rows are not here; they are looked for if nobody has done so. If nobody can tell, it is let go of.
+    /// was carried. True if its rows are not here; they are looked for if nobody has done so.
     pub(crate) fn are_rows_absent(&mut self, near: &NearCohort<'_>, attempt: Attempt, cx: &mut Context<'_>) -> bool {
         let dropped = self.dropped();
         let Some(Entry { meta, part, stage: Stage::Carried(carried), .. }) = self.entries.get_mut(&attempt) else { return false };
@@ -77,10 +77,6 @@ impl Cohort {
         let found = carried.trace.found();
         if found == Some(Found::Committed) {
             self.tell_committed(attempt, cx);
-        }
-        if found == Some(Found::Covered) && !cx.rules.breaks(Planted::CoveredIsAbsent) {
-            cx.fx.count("placement.carried_covered");
-            self.unprepare(attempt, cx);
         }
         found == Some(Found::Absent) || (found.is_some() && cx.rules.breaks(Planted::CoveredIsAbsent))
     }
@@ -167,6 +163,9 @@ impl Cohort {
             return;
         };
         if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(near, attempt, cx) {
+            if self.is_covered(&attempt) {
+                self.let_go_of_covered(attempt, cx);
+            }
             return;
         }
         if meta.coordinator == cx.me.shard {
@@ -204,6 +203,39 @@ impl Cohort {
         }
     }
 
+    /// True if `attempt` is carried, and its rows here do not tell how it ended.
+    pub(crate) fn is_covered(&self, attempt: &Attempt) -> bool {
+        let carried = self.entries.get(attempt).and_then(Entry::as_carried);
+        carried.is_some_and(|carried| carried.trace.found() == Some(Found::Covered))
+    }
+
+    /// Nobody here can tell how `attempt` ended, and its locks guard nothing that anybody reads: lets go of it, if it is carried.
+    pub(crate) fn let_go_of_covered(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        if self.is_carried(&attempt) {
+            cx.fx.count("placement.carried_covered");
+            self.unprepare(attempt, cx);
+        }
+    }
+
+    /// Where this region holds no copy, nobody reads what the locks of what it carries guard: lets go of that once no region is left that has said
+    /// nothing of it.
+    fn let_go_without_copy(&mut self, cx: &mut Context<'_>) {
+        if cx.has_copy() {
+            return;
+        }
+        work::add(self.entries.len());
+        let is_over = |entry: &&Entry| {
+            let Some(carried) = entry.as_carried() else { return false };
+            let said: Regions = carried.without.keys().copied().chain(entry.tally.final_votes().map(|(region, _)| region)).collect();
+            entry.meta.electorate.without(said.or(cx.declared_lost(&entry.meta))).is_empty()
+        };
+        let over: Vec<Attempt> = self.entries.values().filter(is_over).map(|entry| entry.meta.attempt).collect();
+        for attempt in over {
+            cx.fx.count("placement.carried_without_copy");
+            self.unprepare(attempt, cx);
+        }
+    }
+
     /// The rows of what is carried show that it committed: tells its coordinator, which has it applied.
     fn tell_committed(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(Entry { meta, .. }) = self.entries.get(&attempt) else { return };
@@ -223,6 +255,7 @@ impl Cohort {
         }
         if !metas.is_empty() {
             self.count_carried(near, cx);
+            self.let_go_without_copy(cx);
         }
     }
 

@@ -26,7 +26,7 @@ impl Coordinator {
     /// What is known of an attempt that somebody is in doubt about, with its outcome if anything in this site knows it.
     pub(super) fn look_up(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &mut Context<'_>) {
         let attempt = meta.attempt;
-        let state = self.state_of(meta, cx);
+        let state = self.watched_state_of(near, meta, cx);
         if state.decision().is_some() {
             return;
         }
@@ -141,7 +141,12 @@ impl Coordinator {
     /// the source of the copy is in doubt about it, too.
     pub(crate) fn settle_copied(&mut self, near: &NearCoordinator<'_>, epoch: u64) {
         work::add(self.attempts.len());
-        self.attempts.values_mut().for_each(|state| state.watched = false);
+        self.remembers_from = self.remembers_from.max(near.cohort.highest_applied());
+        for state in self.attempts.values_mut() {
+            state.watched = false;
+            state.bound.clear();
+            state.lacking.clear();
+        }
         let in_doubt = |state: &&mut Box<AttemptState>| state.is_in_doubt() && state.meta.epoch < epoch;
         for state in self.attempts.values_mut().filter(in_doubt) {
             let attempt = state.meta.attempt;

@@ -26,9 +26,11 @@ impl Coordinator {
             .map(|(attempt, _)| *attempt)
     }
 
-    /// An incarnation begins, whose clock and those of all incarnations before have stood at `bound` at the most.
-    pub(crate) fn begin_above(&mut self, bound: Timestamp) {
+    /// An incarnation begins, whose clock and those of all incarnations before have stood at `bound` at the most. They have applied nothing above
+    /// `highest`.
+    pub(crate) fn begin_above(&mut self, bound: Timestamp, highest: Timestamp) {
         self.closed = bound;
+        self.remembers_from = bound.max(highest);
     }
 
     /// An earlier incarnation has forgotten attempts made at or below `forgotten`.
@@ -40,7 +42,7 @@ impl Coordinator {
     /// once.
     pub(super) fn state_of_forgotten(&mut self, cx: &Shared, meta: &Meta) {
         let is_forgotten = self.is_forgotten(&meta.attempt);
-        self.state_of(meta, cx).stands_in |= is_forgotten;
+        self.state_of(meta, cx.now).stands_in |= is_forgotten;
     }
 
     pub(super) fn is_forgotten(&self, attempt: &Attempt) -> bool {

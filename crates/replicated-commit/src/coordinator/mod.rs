@@ -81,6 +81,8 @@ pub(crate) struct Coordinator {
     kept: usize,
     /// Attempts made at or below it, and not on record, are forgotten.
     forgotten: Timestamp,
+    /// What was taken over of attempts made above it is remembered: not what an earlier incarnation had, nor what rows were copied of.
+    remembers_from: Timestamp,
     /// What is looked at before it is accepted that an attempt commits by assumption.
     examinations: Examinations,
 }
@@ -105,14 +107,21 @@ impl Coordinator {
     }
 
     /// What is known of `meta`'s attempt, which is a new one if need be.
-    fn state_of(&mut self, meta: &Meta, cx: &Shared) -> &mut AttemptState {
-        let remembered_from = self.forget_floor(cx).max(cx.incarnation);
+    fn state_of(&mut self, meta: &Meta, now: Time) -> &mut AttemptState {
         self.attempts.entry(meta.attempt).or_insert_with(|| {
             self.unresolved.insert(meta.attempt);
-            let mut state = AttemptState::new(meta.clone(), cx.now);
-            state.watched = meta.attempt.made > remembered_from;
-            Box::new(state)
+            Box::new(AttemptState::new(meta.clone(), now))
         })
+    }
+
+    /// The same. A new one is [watched](AttemptState::watched) from now on, if this site would remember that it has taken the attempt over.
+    fn watched_state_of(&mut self, near: &NearCoordinator<'_>, meta: &Meta, cx: &Shared) -> &mut AttemptState {
+        self.remembers_from = self.remembers_from.max(self.forget_floor(cx));
+        let is_new = !self.attempts.contains_key(&meta.attempt);
+        let is_watched = is_new && meta.attempt.made > self.remembers_from && !near.cohort.has_applied(&meta.attempt);
+        let state = self.state_of(meta, cx.now);
+        state.watched |= is_watched;
+        state
     }
 
     /// The round of `attempt` that this region leads, if its outcome is still open.

@@ -8,7 +8,7 @@ use crate::config::ORPHANS_MAX;
 use crate::context::{Context, Local, Shared};
 use crate::message::{ATTEMPT, Attempt, Meta, Note, Part, Promise};
 use crate::planted::Planted;
-use crate::views::{CoordinatorView, NearCoordinator};
+use crate::views::NearCoordinator;
 use rhumb_commit::placement::Regions;
 use rhumb_commit::votes::Decision;
 use rhumb_core::{Batch, RegionId, SiteId, Timestamp};
@@ -23,6 +23,11 @@ impl Coordinator {
     /// True if this site has it on record that `attempt` aborted, or as coordinator will have.
     pub(crate) fn has_aborted(&self, attempt: &Attempt) -> bool {
         self.attempts.get(attempt).is_some_and(|state| state.decision() == Some(Decision::Aborted))
+    }
+
+    /// The regions that have no say on an attempt: what their logs tell of it comes too late.
+    fn heard_not(&self, cx: &Shared, meta: &Meta) -> Regions {
+        Regions::first(cx.topology.region_count()).without(self.survivors(cx, meta))
     }
 
     /// True if `region` had its say on `attempt`, which is on record here: it was not lost, nor presumed to be.
@@ -44,7 +49,7 @@ impl Coordinator {
 
     /// Tells that the attempt aborted, once that is on record.
     pub(super) fn send_aborted(&mut self, meta: &Meta, to: impl IntoIterator<Item = SiteId>, cx: &mut Context<'_>) {
-        let without = self.lost_of(cx, meta);
+        let without = self.heard_not(cx, meta);
         let state = self.attempts.get_mut(&meta.attempt).expect("it aborted here");
         let mut batch = Batch::new();
         if !std::mem::replace(&mut state.kept, true) {
@@ -59,7 +64,7 @@ impl Coordinator {
     /// The coordinator, another site of this region, has agreed `without` lost regions that it aborted: no late log or copy of one of them undoes
     /// that.
     pub(crate) fn keep_abort(&mut self, meta: &Meta, without: Regions, cx: &mut Context<'_>) {
-        let state = self.state_of(meta, cx);
+        let state = self.state_of(meta, cx.now);
         state.presumed_lost = state.presumed_lost.or(without);
         if state.decision().is_none() {
             state.decide(Decision::Aborted);
@@ -136,7 +141,7 @@ impl Coordinator {
         if is_nothing_here && (self.is_forgotten(&attempt) || attempts.len() >= ORPHANS_MAX + self.voted) {
             return cx.fx.count("commit.orphan_dropped");
         }
-        let state = self.state_of(meta, cx);
+        let state = self.state_of(meta, cx.now);
         if is_own && state.acceptor.is_bound() {
             // It claims an outcome, and still leaves it to this site.
             state.bound.insert(from);
@@ -215,7 +220,7 @@ impl Coordinator {
         batch: &mut Batch,
         cx: &mut Context<'_>,
     ) {
-        if self.state_of(meta, cx).decision().is_none() {
+        if self.state_of(meta, cx.now).decision().is_none() {
             self.distribute(near, meta.attempt, Decision::Committed { floor }, cx);
         }
         let state = self.attempts.get_mut(&meta.attempt).expect("just looked up");
@@ -243,7 +248,7 @@ impl Coordinator {
             }
             Decision::Aborted => {
                 let meta = state.meta.clone();
-                let without = self.lost_of(cx, &meta);
+                let without = self.heard_not(cx, &meta);
                 let state = self.attempts.get_mut(&attempt).expect("an outcome belongs to a state");
                 // The gateway of this region tells its client, by what is on record here.
                 state.kept |= attempt.txn.gateway.region == cx.me.region;

@@ -98,6 +98,7 @@ impl Coordinator {
         let state = self.attempts.get_mut(&meta.attempt).expect("it leads");
         let Some(leader) = &state.leader else { return };
         let (round, told) = (leader.round(), if leader.waits_nobody() { leader.survivors() } else { Regions::NONE });
+        cx.notify(Local::CoveredHere(meta.attempt));
         state.leave_round();
         state.leads_from = now + wait * UNTOLD_WAITS;
         for region in told.without(cx.me.region.into()).iter() {
@@ -115,6 +116,7 @@ impl Coordinator {
         state.asked = false;
         state.rest(true);
         state.bound.clear();
+        state.lacking.clear();
         state.leave_round();
         self.unresolved.remove(&attempt);
         self.assumed.remove(&attempt);
@@ -360,7 +362,7 @@ impl Coordinator {
     /// All survivors have accepted `decision`.
     pub(crate) fn on_concluded(&mut self, near: &NearCoordinator<'_>, meta: &Meta, decision: Decision, cx: &mut Context<'_>) {
         if meta.coordinator == cx.me.shard {
-            let state = self.state_of(meta, cx);
+            let state = self.state_of(meta, cx.now);
             if state.decision().is_none() {
                 state.kept = true;
                 self.distribute(near, meta.attempt, decision, cx);

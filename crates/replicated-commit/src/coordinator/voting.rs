@@ -46,7 +46,7 @@ impl Coordinator {
         let supersedes = self.abort_earlier(near, attempt, cx);
         let superseded = supersedes == Supersedes::Nothing || self.is_superseded(near, &attempt);
         let closed = self.closed;
-        let state = self.state_of(&meta, cx);
+        let state = self.watched_state_of(near, &meta, cx);
         if state.vote.is_some() {
             cx.fx.count("commit.accept_again");
             return self.send_vote(near, attempt, &[attempt.txn.gateway], Batch::new(), cx);
@@ -260,7 +260,7 @@ impl Coordinator {
         if self.is_forgotten(&attempt) {
             return cx.fx.count("commit.withdraw_forgotten");
         }
-        let state = self.state_of(&meta, cx);
+        let state = self.watched_state_of(near, &meta, cx);
         match (state.decision(), &state.vote) {
             (Some(decision), _) => cx.send(from, Note::Decided { meta, decision }),
             (None, None) if !meta.electorate.contains(cx.me.region) => {}

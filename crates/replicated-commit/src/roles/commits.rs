@@ -101,7 +101,8 @@ impl Roles {
         if let Some(decision) = self.gateway.decided(&attempt).or(taken_over.then_some(committed)) {
             return cx.send(from, Note::Decided { meta, decision });
         }
-        if self.cohort.is_carried(&attempt) && !self.replicate(|cohort, near| cohort.are_rows_absent(near, attempt, cx)) {
+        let is_absent = self.replicate(|cohort, near| cohort.are_rows_absent(near, attempt, cx));
+        if self.cohort.is_carried(&attempt) && !is_absent && !self.cohort.is_covered(&attempt) {
             return; // they are being looked for, and the coordinator asks again
         }
         let votes = self.coordinate(|_, near| near.votes_heard(&attempt)).into_iter().collect();

@@ -63,7 +63,7 @@ impl Roles {
         // An incarnation that begins anything puts a higher bound on disk first, so the next incarnation has another name.
         cx.incarnation = bound;
         self.cohort.refuse_below(bound.max(self.cohort.collected()));
-        self.coordinator.begin_above(bound);
+        self.coordinator.begin_above(bound, self.cohort.highest());
         cx.fx.trace(|| format!("serves above {bound}"));
         self.replicate(|cohort, near| cohort.drop_orphans(near, cx));
         self.coordinate(|coordinator, near| coordinator.settle_copied(near, near.mover.since()));

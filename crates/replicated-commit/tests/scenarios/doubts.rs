@@ -347,18 +347,24 @@ fn a_commit_that_was_overwritten_and_collected_elsewhere_reaches_a_region_that_w
 }
 
 /// An attempt has committed by the votes of r0 and r1, and r1 is away before it learns so. r2, which has no vote on it, has taken it over from r0's
-/// log and forgotten that, and r0 has forgotten it. Back in doubt, r1 asks both before it reads a log.
-fn ask_who_has_forgotten(mut cluster: Cluster) -> Cluster {
+/// log and forgotten that, and r0 has forgotten it; r2 may have been asked to vote in between. Back in doubt, r1 asks both before it reads a log.
+fn ask_who_has_forgotten(mut cluster: Cluster, asked: bool) -> Cluster {
     let txn = cluster.begin(R0, ReadMode::Optimistic);
     cluster.hold(|envelope| tells_outcome(envelope) || is_accept(envelope) && envelope.to == R2);
     let id = cluster.commit(txn, &[("k", "1")]);
     cluster.settle();
     cluster.committed(id);
     cluster.kill(R1);
-    cluster.lose(|_| true);
+    if asked {
+        cluster.hold(|envelope| is_accept(envelope));
+        cluster.lose(tells_outcome);
+        cluster.advance(Span::from_secs(2));
+    }
+    cluster.lose(|envelope| !(asked && is_accept(envelope) && envelope.to == R2));
     cluster.let_go();
     cluster.advance(Span::from_secs(150));
-    assert_eq!([R0, R2].map(|site| (cluster.stored(site, "k").1, cluster.records(site, VOTES))), [(); 2].map(|()| (Some("1".into()), 0)));
+    assert_eq!([R0, R2].map(|site| cluster.stored(site, "k").1), [(); 2].map(|()| Some("1".into())));
+    assert_eq!([R0, R2].map(|site| cluster.records(site, VOTES)), [0, usize::from(asked)], "r2 has refused, if it was asked");
     cluster.hold(|envelope| is_of_log(envelope) && envelope.to == R1);
     cluster.start(R1);
     cluster.advance(Span::from_secs(20));
@@ -367,11 +373,13 @@ fn ask_who_has_forgotten(mut cluster: Cluster) -> Cluster {
 
 #[test]
 fn what_was_taken_over_and_forgotten_did_not_abort_for_that() {
-    let mut cluster = ask_who_has_forgotten(Cluster::new(1, ""));
-    assert_eq!(cluster.prepared_and_in_doubt(R1), (1, 1));
-    cluster.let_go();
-    cluster.advance(Span::from_secs(20));
-    cluster.assert_ended(&[R0, R1, R2], &[("k", Some("1"))]);
+    for asked in [false, true] {
+        let mut cluster = ask_who_has_forgotten(Cluster::new(1, ""), asked);
+        assert_eq!(cluster.prepared_and_in_doubt(R1), (1, 1));
+        cluster.let_go();
+        cluster.advance(Span::from_secs(20));
+        cluster.assert_ended(&[R0, R1, R2], &[("k", Some("1"))]);
+    }
 }
 
 /// r0 is prepared for an attempt that nobody else has heard of, and away. r2 has refused it when asked, and r1 forgets that there was such a time; both
@@ -471,7 +479,7 @@ mod planted {
     #[test]
     fn what_counts_as_aborted_since_it_was_taken_over_and_forgotten_is_caught() {
         let mut cluster =
-            ask_who_has_forgotten(Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::TakenOverIsAbsent))));
+            ask_who_has_forgotten(Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::TakenOverIsAbsent))), false);
         assert_eq!(cluster.prepared_and_in_doubt(R1), (0, 0), "r2 has told it that it aborted");
     }
 }
