@@ -356,7 +356,7 @@ fn ask_who_has_forgotten(mut cluster: Cluster, asked: bool) -> Cluster {
     cluster.committed(id);
     cluster.kill(R1);
     if asked {
-        cluster.hold(|envelope| is_accept(envelope));
+        cluster.hold(is_accept);
         cluster.lose(tells_outcome);
         cluster.advance(Span::from_secs(2));
     }
