@@ -41,9 +41,9 @@ fn the_bytes_are_those_of_the_format() {
     let checksum = crc32fast::hash(b"\x03\x02\x01\0\0\0\0\0\0ab").to_le_bytes();
     assert_eq!(framed(MESSAGE, b"ab"), [&b"\x0b\x00\x00\x00"[..], &checksum, b"\x03\x02\x01\0\0\0\0\0\0ab"].concat());
     assert_eq!(framed(Kind::Message(Service::Quotas), b"ab")[8..], *b"\x04\x02\x01\0\0\0\0\0\0ab");
-    assert_eq!(GREETINGS.connecting.encode()[..], [&b"RHUMBSIT\x10\x00"[..], &[1; 32]].concat());
+    assert_eq!(GREETINGS.connecting.encode()[..], [&b"RHUMBSIT\x11\x00"[..], &[1; 32]].concat());
     let fields = b"\x07\0\0\0\0\0\0\0\x02\x00\x01\x00\x03\x00\x00\x00\x63\0\0\0\0\0\0\0\x62\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0";
-    let proof = |side: u8| secret().prove(&[b"rhumb: hello of a site", b"\x10\x00", &[side], &[1; 32], &[2; 32], fields]);
+    let proof = |side: u8| secret().prove(&[b"rhumb: hello of a site", b"\x11\x00", &[side], &[1; 32], &[2; 32], fields]);
     assert_eq!(HELLO.seal(&secret(), &GREETINGS, Side::Connecting)[..], [&fields[..], &proof(1)].concat());
     assert_eq!(HELLO.seal(&secret(), &GREETINGS, Side::Accepting)[..], [&fields[..], &proof(2)].concat());
     let ping = Ping { number: 5, counts: [1, 2, 3, 4] };
