@@ -46,10 +46,8 @@ pub(super) struct Trace {
     found: Option<Found>,
     /// So many of the rows that it writes have a later version.
     covered: usize,
-    /// As of when rows are being loaded.
-    awaited: Option<Timestamp>,
-    /// By which load. The rows of one for an earlier search may still come.
-    token: Option<Token>,
+    /// By which load rows are awaited, and as of when they are loaded. Those of an earlier search may still come.
+    awaited: Option<(Token, Timestamp)>,
 }
 
 impl Trace {
@@ -58,31 +56,22 @@ impl Trace {
         self.found
     }
 
-    /// What to load next to find out about an attempt that writes `part` here. None if that is under way, or there is nothing to look at any more.
-    pub(super) fn look(&mut self, meta: &Meta, part: &Part, dropped: Dropped) -> Option<Load> {
+    /// Has the next rows loaded by `load`, to find out about an attempt that writes `part` here, unless that is under way or known.
+    pub(super) fn look(&mut self, meta: &Meta, part: &Part, dropped: Dropped, load: impl FnOnce(Load) -> Token) {
         if meta.at <= dropped.deletions || self.covered == part.writes.len() {
             self.found.get_or_insert(Found::Covered);
         }
         if self.found.is_some() || self.awaited.is_some() {
-            return None;
+            return;
         }
         let at = meta.at.max(dropped.versions);
-        self.awaited = Some(at);
         let keys = part.writes[self.covered..].iter().map(|(key, _)| key.clone()).collect();
-        Some(Load::Get { keys, at, bytes: PAGE_BYTES_MAX })
-    }
-
-    /// What [`look`](Self::look) asked for is being loaded.
-    pub(super) fn awaits(&mut self, token: Token) {
-        self.token = Some(token);
+        self.awaited = Some((load(Load::Get { keys, at, bytes: PAGE_BYTES_MAX }), at));
     }
 
     /// The `rows` asked for are here, as far as a page goes. Where they do not suffice, [look](Self::look) again.
     pub(super) fn take(&mut self, meta: &Meta, part: &Part, dropped: Dropped, token: Token, rows: &[Row]) -> Option<Found> {
-        if self.token != Some(token) {
-            return self.found;
-        }
-        let at = self.awaited.take()?;
+        let (_, at) = self.awaited.take_if(|(awaited, _)| *awaited == token)?;
         if dropped.versions > at || dropped.deletions >= meta.at {
             return None; // some of them may have been collected before they were loaded
         }
@@ -128,17 +117,31 @@ mod tests {
         Row { key: key(name), version: ms(at), value: value(written) }
     }
 
+    /// As of when rows are loaded next, if they are.
+    fn look(trace: &mut Trace, dropped: Dropped) -> Option<Timestamp> {
+        let (meta, part) = attempt();
+        let mut as_of = None;
+        trace.look(&meta, &part, dropped, |load| {
+            let Load::Get { at, .. } = load else { unreachable!("rows are asked for by key") };
+            as_of = Some(at);
+            TOKEN
+        });
+        as_of
+    }
+
+    fn take(trace: &mut Trace, dropped: Dropped, token: Token, rows: &[Row]) -> Option<Found> {
+        let (meta, part) = attempt();
+        trace.take(&meta, &part, dropped, token, rows)
+    }
+
     /// What `pages` of rows say, one after another, where versions below `floor` are collected.
     fn found(floor: u64, pages: &[&[Row]]) -> Option<Found> {
-        let (meta, part) = attempt();
         let (mut trace, dropped) = (Trace::default(), Dropped { versions: ms(floor), ..NOTHING });
         for page in pages {
-            let Some(Load::Get { at, .. }) = trace.look(&meta, &part, dropped) else { unreachable!("it has not looked at all rows") };
-            assert_eq!(at, ms(floor.max(100)));
-            trace.awaits(TOKEN);
-            trace.take(&meta, &part, dropped, TOKEN, page);
+            assert_eq!(look(&mut trace, dropped), Some(ms(floor.max(100))));
+            take(&mut trace, dropped, TOKEN, page);
         }
-        let _ = trace.look(&meta, &part, dropped);
+        assert_eq!(look(&mut trace, dropped), None, "it has looked at all rows");
         trace.found()
     }
 
@@ -165,42 +168,35 @@ mod tests {
 
     #[test]
     fn rows_that_were_collected_while_they_were_loaded_say_nothing() {
-        let (meta, part) = attempt();
         let mut trace = Trace::default();
-        assert!(trace.look(&meta, &part, NOTHING).is_some());
-        assert_eq!(trace.look(&meta, &part, NOTHING), None, "once at a time");
+        assert_eq!(look(&mut trace, NOTHING), Some(ms(100)));
+        assert_eq!(look(&mut trace, NOTHING), None, "once at a time");
         let later = Dropped { versions: ms(120), ..NOTHING };
-        trace.awaits(TOKEN);
-        assert_eq!(trace.take(&meta, &part, later, TOKEN, &[row("a", 90, "0")]), None);
-        assert!(matches!(trace.look(&meta, &part, later), Some(Load::Get { at, .. }) if at == ms(120)));
+        assert_eq!(take(&mut trace, later, TOKEN, &[row("a", 90, "0")]), None);
+        assert_eq!((look(&mut trace, later), trace.found()), (Some(ms(120)), None));
     }
 
     #[test]
     fn what_was_taken_over_without_its_rows_is_not_taken_for_absent() {
-        let (meta, part) = attempt();
         let mut trace = Trace::default();
         let hole = Dropped { versions: ms(300), taken_over: ms(300), ..NOTHING };
-        assert!(trace.look(&meta, &part, hole).is_some());
-        trace.awaits(TOKEN);
-        trace.take(&meta, &part, hole, TOKEN, &[row("a", 90, "0"), row("b", 90, "0")]);
-        assert_eq!((trace.look(&meta, &part, hole), trace.found()), (None, Some(Found::Covered)));
+        assert_eq!(look(&mut trace, hole), Some(ms(300)));
+        assert_eq!(take(&mut trace, hole, TOKEN, &[row("a", 90, "0"), row("b", 90, "0")]), None);
+        assert_eq!((look(&mut trace, hole), trace.found()), (None, Some(Found::Covered)));
     }
 
     #[test]
     fn the_rows_of_an_earlier_search_are_ignored() {
-        let (meta, part) = attempt();
         let mut trace = Trace::default();
-        assert!(trace.look(&meta, &part, NOTHING).is_some());
-        trace.awaits(TOKEN);
-        assert_eq!(trace.take(&meta, &part, NOTHING, 7, &[row("a", 90, "0")]), None);
-        assert_eq!(trace.take(&meta, &part, NOTHING, TOKEN, &[row("a", 90, "0")]), Some(Found::Absent));
+        assert_eq!(look(&mut trace, NOTHING), Some(ms(100)));
+        assert_eq!(take(&mut trace, NOTHING, TOKEN + 1, &[row("a", 90, "0")]), None);
+        assert_eq!(take(&mut trace, NOTHING, TOKEN, &[row("a", 90, "0")]), Some(Found::Absent));
     }
 
     #[test]
     fn deletions_that_were_collected_leave_no_trace() {
-        let (meta, part) = attempt();
         let mut trace = Trace::default();
-        assert_eq!(trace.look(&meta, &part, Dropped { deletions: ms(100), ..NOTHING }), None);
+        assert_eq!(look(&mut trace, Dropped { deletions: ms(100), ..NOTHING }), None);
         assert_eq!(trace.found(), Some(Found::Covered));
     }
 }

@@ -71,12 +71,10 @@ impl Cohort {
         if cx.has_copy() && !near.mover.has_rows() {
             return false; // they are being copied
         }
-        if let Some(load) = carried.trace.look(meta, part, dropped) {
-            carried.trace.awaits(cx.load(Job::RowsOfCarried(attempt), load));
-        }
+        carried.trace.look(meta, part, dropped, |load| cx.load(Job::RowsOfCarried(attempt), load));
         let found = carried.trace.found();
         if found == Some(Found::Committed) {
-            self.tell_committed(attempt, cx);
+            self.send_committed(attempt, cx);
         }
         found == Some(Found::Absent) || (found.is_some() && cx.rules.breaks(Planted::CoveredIsAbsent))
     }
@@ -163,10 +161,7 @@ impl Cohort {
             return;
         };
         if by_votes.is_none() && decision == Decision::Aborted && !self.are_rows_absent(near, attempt, cx) {
-            if self.is_covered(&attempt) {
-                self.let_go_of_covered(attempt, cx);
-            }
-            return;
+            return self.drop_covered(attempt, cx);
         }
         if meta.coordinator == cx.me.shard {
             cx.notify(Local::CohortDecides(meta, decision));
@@ -191,7 +186,7 @@ impl Cohort {
         match carried.trace.take(meta, part, dropped, token, &rows) {
             Some(Found::Committed) => {
                 cx.fx.count("placement.carried_known");
-                self.tell_committed(attempt, cx);
+                self.send_committed(attempt, cx);
             }
             Some(Found::Absent) if self.bound.contains_key(&attempt) => {
                 // It may have been bound before it was carried.
@@ -209,17 +204,24 @@ impl Cohort {
         carried.is_some_and(|carried| carried.trace.found() == Some(Found::Covered))
     }
 
-    /// Nobody here can tell how `attempt` ended, and its locks guard nothing that anybody reads: lets go of it, if it is carried.
-    pub(crate) fn let_go_of_covered(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+    /// Drops `attempt` if its rows here do not tell how it ended: its locks guard nothing that anybody reads.
+    pub(crate) fn drop_covered(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+        if self.is_covered(&attempt) {
+            self.on_covered(attempt, cx);
+        }
+    }
+
+    /// The rows here of `attempt`, if it is carried, do not tell how it ended.
+    pub(crate) fn on_covered(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         if self.is_carried(&attempt) {
             cx.fx.count("placement.carried_covered");
             self.unprepare(attempt, cx);
         }
     }
 
-    /// Where this region holds no copy, nobody reads what the locks of what it carries guard: lets go of that once no region is left that has said
-    /// nothing of it.
-    fn let_go_without_copy(&mut self, cx: &mut Context<'_>) {
+    /// Where this region holds no copy, nobody reads what the locks of what it carries guard: drops it once no region is left that has said nothing
+    /// of it.
+    fn drop_without_copy(&mut self, cx: &mut Context<'_>) {
         if cx.has_copy() {
             return;
         }
@@ -237,7 +239,7 @@ impl Cohort {
     }
 
     /// The rows of what is carried show that it committed: tells its coordinator, which has it applied.
-    fn tell_committed(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
+    fn send_committed(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let Some(Entry { meta, .. }) = self.entries.get(&attempt) else { return };
         let decision = Decision::Committed { floor: self.highest_applied.max(meta.at) };
         cx.send(meta.coordinator_in(cx.me.region), Note::Decided { meta: meta.clone(), decision });
@@ -255,7 +257,7 @@ impl Cohort {
         }
         if !metas.is_empty() {
             self.count_carried(near, cx);
-            self.let_go_without_copy(cx);
+            self.drop_without_copy(cx);
         }
     }
 

@@ -31,7 +31,6 @@ use crate::job::ReadJob;
 use crate::message::{Attempt, LogEntry, Meta, Part};
 use crate::planted::{Planted, walk_locks};
 use crate::records::{self, CARRIED, Number, PREPARED, PreparedRecord};
-use crate::trace::Found;
 use crate::views::{CohortView, Copied, NearCohort};
 use entry::{Carried, Entry, Stage};
 use floors::Floors;
@@ -354,9 +353,7 @@ impl Cohort {
                 cx.request_stop(region, None);
             } else if let Stage::Carried(carried) = &mut entry.stage {
                 carried.without.entry(region).or_default();
-                if carried.trace.found() == Some(Found::Covered) {
-                    self.let_go_of_covered(attempt, cx);
-                }
+                self.drop_covered(attempt, cx);
             }
         } else if region == cx.me.region {
             // Its own coordinator would remember a commit until this cohort had applied it.

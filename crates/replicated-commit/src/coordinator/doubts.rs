@@ -99,9 +99,9 @@ impl Coordinator {
         }
     }
 
-    /// Where this region holds no copy any more and all others that could vote have forgotten the attempt, have said what they voted or are lost, it asks
-    /// no more: nobody here waits for the outcome, and no log is read here that would tell it. It stays prepared. Regions that receive this region's `Stopped` learn of the doubt
-    /// from that, and a copy brings the outcome.
+    /// Where this region holds no copy any more and all others that could vote have forgotten the attempt, have said what they voted or are lost, it
+    /// asks no more: nobody here waits for the outcome, and no log is read here that would tell it. It stays prepared. Regions that receive this
+    /// region's `Stopped` learn of the doubt from that, and a copy brings the outcome.
     pub(super) fn rest_without_copy(&mut self, attempt: Attempt, cx: &mut Context<'_>) {
         let (has_copy, lost) = (cx.has_copy(), self.attempts.get(&attempt).map_or(Regions::NONE, |state| self.lost_of(cx, &state.meta)));
         let Some(state) = self.attempts.get_mut(&attempt).filter(|state| state.is_in_doubt() && !has_copy) else { return };
@@ -120,9 +120,9 @@ impl Coordinator {
 
     /// The votes as far as they are known. A region that has forgotten the attempt, and whose log does not hold it, did not commit it and will never
     /// vote yes. A replica that is prepared for the attempt, or carries it and lacks its rows, would have found it in the log, and so would a
-    /// coordinator that has had it on its list since it was new; another one may have taken it over and forgotten that. And the log must have been read without a gap: not while rows are being copied, and not for attempts that
-    /// were in doubt here before the copy. If an attempt is still prepared here, the source of the copy was in doubt about it, too: no log had dropped
-    /// it by then, and each log has been read from its beginning since.
+    /// coordinator that has [watched](AttemptState::watched) it; another one may have taken it over and forgotten that. And the log must have been read
+    /// without a gap: not while rows are being copied, and not for attempts that were in doubt here before the copy. If an attempt is still prepared
+    /// here, the source of the copy was in doubt about it, too: no log had dropped it by then, and each log has been read from its beginning since.
     pub(super) fn tally(&self, near: &NearCoordinator<'_>, cx: &Shared, state: &AttemptState) -> Tally {
         let mut tally = state.tally.clone();
         state.meta.refuse_for_lost(&mut tally);

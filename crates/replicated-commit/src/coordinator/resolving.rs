@@ -72,11 +72,9 @@ impl Coordinator {
         if near.cohort.lacks(&meta.attempt) || !state.lacking.is_empty() || state.watched {
             return true;
         }
-        let found = match state.contents.as_ref().filter(|contents| !contents.writes.is_empty()) {
+        let found = match &state.contents {
             Some(contents) => {
-                if let Some(load) = state.trace.look(meta, contents, near.cohort.dropped()) {
-                    state.trace.awaits(cx.load(Job::RowsOfForgotten(meta.attempt), load));
-                }
+                state.trace.look(meta, contents, near.cohort.dropped(), |load| cx.load(Job::RowsOfForgotten(meta.attempt), load));
                 state.trace.found()
             }
             None => Some(Found::Covered),
@@ -98,7 +96,9 @@ impl Coordinator {
         let state = self.attempts.get_mut(&meta.attempt).expect("it leads");
         let Some(leader) = &state.leader else { return };
         let (round, told) = (leader.round(), if leader.waits_nobody() { leader.survivors() } else { Regions::NONE });
-        cx.notify(Local::CoveredHere(meta.attempt));
+        if state.trace.found() == Some(Found::Covered) {
+            cx.notify(Local::CoveredHere(meta.attempt));
+        }
         state.leave_round();
         state.leads_from = now + wait * UNTOLD_WAITS;
         for region in told.without(cx.me.region.into()).iter() {

@@ -5,8 +5,7 @@ use crate::cohort::PreparedHere;
 use crate::context::{Context, Shared};
 use crate::message::{ABORTED, ATTEMPT, Attempt, Meta, Note, Part, Promise};
 use crate::views::{CohortView, CoordinatorView, GatewayView};
-use rhumb_commit::placement::Placement;
-use rhumb_commit::placement::Regions;
+use rhumb_commit::placement::{Placement, Regions};
 use rhumb_commit::votes::Decision;
 use rhumb_core::{Batch, Key, SiteId, Timestamp, Value};
 

@@ -333,7 +333,7 @@ impl Roles {
                 self.coordinate(|coordinator, near| coordinator.on_decided_as_coordinator(near, me, &meta, decision, cx));
             }
             Local::CarriedHere(meta) => self.coordinate(|coordinator, near| coordinator.lead_for_carrier(near, &meta, cx)),
-            Local::CoveredHere(attempt) => self.cohort.let_go_of_covered(attempt, cx),
+            Local::CoveredHere(attempt) => self.cohort.on_covered(attempt, cx),
             Local::GatewayAborts(meta) => self.coordinator.on_gateway_aborts(&meta, cx),
         }
     }

@@ -382,8 +382,8 @@ fn what_was_taken_over_and_forgotten_did_not_abort_for_that() {
     }
 }
 
-/// r0 is prepared for an attempt that nobody else has heard of, and away. r2 has refused it when asked, and r1 forgets that there was such a time; both
-/// go on without a copy at r0.
+/// r0 is prepared for an attempt that nobody else has heard of, and away. r2 has refused it when asked, and restarts; r1 forgets that there was such a
+/// time. Both go on without a copy at r0.
 #[test]
 fn a_region_without_a_copy_asks_no_more_once_all_have_said_what_they_know() {
     let mut cluster = Cluster::new(1, "");
@@ -400,6 +400,8 @@ fn a_region_without_a_copy_asks_no_more_once_all_have_said_what_they_know() {
     cluster.committed(id);
     cluster.put(R1, &[("m", "1")]);
     cluster.advance(Span::from_secs(150));
+    cluster.kill(R2);
+    cluster.start(R2);
     cluster.heal();
     cluster.advance(Span::from_secs(60));
     assert_eq!(cluster.prepared_and_in_doubt(R0).1, 0);
