@@ -394,15 +394,17 @@ fn a_region_without_a_copy_asks_no_more_once_all_have_said_what_they_know() {
     assert_eq!([R0, R1, R2].map(|site| cluster.records(site, VOTES)), [1, 0, 1], "r2 has refused");
     cluster.cut(NORTH);
     cluster.lose(|_| true);
-    cluster.let_go();
+    cluster.hold(|envelope| asks_for_votes(envelope) && envelope.to == R1);
     let (_, id) = cluster.change(R1, &Placement::everywhere(3), change([EAST, WEST], []));
     cluster.advance(Span::from_secs(5));
     cluster.committed(id);
     cluster.put(R1, &[("m", "1")]);
     cluster.advance(Span::from_secs(150));
     cluster.kill(R2);
+    cluster.lose(|_| true);
     cluster.start(R2);
     cluster.heal();
+    cluster.let_go();
     cluster.advance(Span::from_secs(60));
     assert_eq!(cluster.prepared_and_in_doubt(R0).1, 0);
     cluster.advance(Span::from_secs(150));
