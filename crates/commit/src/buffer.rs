@@ -10,13 +10,44 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct WriteBuffer {
     writes: BTreeMap<Key, Option<Value>>,
     bytes: usize,
+    /// By each write since the first savepoint: its key, and the write that it took the place of.
+    replaced: Option<Vec<(Key, Option<Option<Value>>)>>,
+}
+
+/// A state of a buffer, to go back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    replaced: usize,
+    bytes: usize,
 }
 
 impl WriteBuffer {
     /// Buffers a write. The last one of a key counts.
     pub fn write(&mut self, key: Key, value: Option<Value>) {
         self.bytes += key.0.len() + value.as_ref().map_or(0, |value| value.0.len());
-        self.writes.insert(key, value);
+        match &mut self.replaced {
+            None => drop(self.writes.insert(key, value)),
+            Some(replaced) => {
+                let before = self.writes.insert(key.clone(), value);
+                replaced.push((key, before));
+            }
+        }
+    }
+
+    /// The buffer as it is now. From here on it keeps what writes take the place of, which [`bytes`](Self::bytes) counts anyway.
+    pub fn savepoint(&mut self) -> Savepoint {
+        Savepoint { replaced: self.replaced.get_or_insert_default().len(), bytes: self.bytes }
+    }
+
+    /// Undoes all writes since the savepoint. Those made after it are void; it may be gone back to again.
+    pub fn roll_back_to(&mut self, savepoint: Savepoint) {
+        for (key, before) in self.replaced.iter_mut().flat_map(|replaced| replaced.drain(savepoint.replaced..).rev()) {
+            match before {
+                Some(value) => self.writes.insert(key, value),
+                None => self.writes.remove(&key),
+            };
+        }
+        self.bytes = savepoint.bytes;
     }
 
     /// True if nothing was written.
@@ -29,7 +60,7 @@ impl WriteBuffer {
         self.writes.len()
     }
 
-    /// The bytes buffered over time, overwritten ones included.
+    /// The bytes buffered over time, overwritten ones included, those of writes that were undone not.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -91,6 +122,29 @@ mod tests {
         assert_eq!(seen.iter().map(|row| row.key.to_string()).collect::<Vec<_>>(), ["a", "b", "d"]);
         assert_eq!(buffer.row(&"c".into()).map(|row| row.value), Some(None));
         assert_eq!(buffer.row(&"a".into()), None);
+    }
+
+    #[test]
+    fn writes_are_undone_back_to_a_savepoint_as_often_as_is_asked() {
+        let mut buffer = WriteBuffer::default();
+        buffer.write("a".into(), Some("1".into()));
+        buffer.write("b".into(), None);
+        let first = buffer.savepoint();
+        let (bytes, before) = (buffer.bytes(), buffer.clone().into_writes());
+        for _ in 0..2 {
+            buffer.write("a".into(), Some("2".into()));
+            let second = buffer.savepoint();
+            let between = buffer.clone().into_writes();
+            buffer.write("a".into(), None);
+            buffer.write("b".into(), Some("3".into()));
+            buffer.write("c".into(), Some("4".into()));
+            buffer.write("c".into(), Some("5".into()));
+            buffer.roll_back_to(second);
+            assert_eq!(buffer.clone().into_writes(), between);
+            buffer.write("d".into(), None);
+            buffer.roll_back_to(first);
+            assert_eq!((buffer.bytes(), buffer.clone().into_writes()), (bytes, before.clone()));
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! These are the traits; the node implements them over the site's actor, so that nothing above knows which commit
 //! protocol answers.
 
+pub use crate::buffer::Savepoint;
 pub use crate::error::TxnError;
 use crate::one_shot::execution::{Output, Rejection};
 use crate::one_shot::operation::Operation;
@@ -210,6 +211,12 @@ pub trait Transaction: Send {
     /// A statement runs that may write. Even if it finds nothing to write, the commit makes sure that what was read holds, where a transaction
     /// that only reads is content with its snapshot.
     fn may_write(&mut self) {}
+
+    /// What was written so far, to be [gone back to](Transaction::roll_back_to).
+    fn savepoint(&mut self) -> Savepoint;
+
+    /// Undoes what was written since the savepoint. What was read since stays read, and is validated or stays locked like all else.
+    fn roll_back_to(&mut self, savepoint: Savepoint);
 
     /// Drops what was written: a commit then does no more than validate what was read.
     fn forget_writes(&mut self);

@@ -18,7 +18,9 @@ use questions::{Found, Page, administer, begin, commit, get, inquire, scan};
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::interactive::{Interactive, Request};
 use rhumb_commit::placement::Regions;
-use rhumb_commit::transaction::{self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of};
+use rhumb_commit::transaction::{
+    self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Savepoint, Scanned, TxnError, rest_of,
+};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
 use rhumb_replicated_commit::{Admin, Site, Status as ActorStatus};
 use std::marker::PhantomData;
@@ -158,12 +160,10 @@ fn count<A: Serves>(reach: &impl Reach<A>, options: CommitOptions, outcome: Resu
 }
 
 impl<A: Serves, R: Reach<A>> Transaction<A, R> {
-    /// What is expected and did not go along with a read yet; of Replicated Commit only a snapshot has it read, others have it
-    /// validated.
-    fn expect_now(&mut self) -> Vec<(Key, Timestamp)> {
-        let fresh = self.expected[self.asked..].to_vec();
-        self.asked = self.expected.len();
-        fresh
+    /// What is expected and did not go along with a read yet that was answered; of Replicated Commit only a snapshot has it read,
+    /// others have it validated.
+    fn expect_now(&self) -> Vec<(Key, Timestamp)> {
+        self.expected[self.asked..].to_vec()
     }
 
     /// Rows by key: of the first keys only, if they have more than [`READ_BYTES_MAX`]. What the transaction expects goes along.
@@ -193,6 +193,7 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
             count::<A>(&self.reach, self.options, Err(&error), false);
             return Err(error);
         }
+        self.asked += fresh.len();
         Ok(rows)
     }
 
@@ -233,8 +234,10 @@ impl<A: Serves, R: Reach<A>> Transaction<A, R> {
         self.read_expected().await?;
         let limit = limit.min(SCAN_PAGE) as u32;
         let expect = self.expect_now();
+        let expected = expect.len();
         let question = scan(self.txn, self.mode, range.clone(), limit, reverse, expect);
         let Page { rows, covered, more, trips, at } = self.ask(question).await?;
+        self.asked += expected;
         (self.trips, self.at) = (trips, at);
         let rest = if reverse { KeyRange::new(range.start, covered.start.clone()) } else { KeyRange::new(covered.end.clone(), range.end) };
         let rows = self.buffer.overlay(rows, &covered, reverse);
@@ -291,6 +294,14 @@ impl<A: Serves, R: Reach<A>> transaction::Transaction for Transaction<A, R> {
     fn delete(&mut self, key: Key) -> Result<(), TxnError> {
         self.buffer.write(key, None);
         self.check_writable()
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.buffer.savepoint()
+    }
+
+    fn roll_back_to(&mut self, savepoint: Savepoint) {
+        self.buffer.roll_back_to(savepoint);
     }
 
     fn forget_writes(&mut self) {

@@ -7,6 +7,7 @@
 mod transaction;
 
 use async_trait::async_trait;
+use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::transaction::{CommitOptions, Gateway, ReadMode, RegionStatus, Role, Transaction, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use std::collections::{BTreeMap, VecDeque};
@@ -167,7 +168,7 @@ impl Gateway for LocalGateway {
             keys: Vec::new(),
             expected: Vec::new(),
             ranges: Vec::new(),
-            writes: BTreeMap::new(),
+            writes: WriteBuffer::default(),
             trips: 0,
             options: CommitOptions::default(),
             longest_wait: None,

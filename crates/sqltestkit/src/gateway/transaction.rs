@@ -2,11 +2,13 @@
 
 use super::{LocalGateway, Shared};
 use async_trait::async_trait;
+use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::one_shot::execution::{Outcome as OneShotOutcome, evaluate};
 use rhumb_commit::one_shot::operation::{Operation, Transaction as OneShot};
-use rhumb_commit::transaction::{CommitOptions, Committed, Operated, READ_BYTES_MAX, ReadMode, Scanned, Transaction, TxnError, rest_of};
+use rhumb_commit::transaction::{
+    CommitOptions, Committed, Operated, READ_BYTES_MAX, ReadMode, Savepoint, Scanned, Transaction, TxnError, rest_of,
+};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A transaction of a [`LocalGateway`].
@@ -18,7 +20,7 @@ pub(super) struct LocalTransaction {
     pub(super) keys: Vec<(Key, Timestamp)>,
     pub(super) expected: Vec<(Key, Timestamp)>,
     pub(super) ranges: Vec<(KeyRange, Vec<(Key, Timestamp)>)>,
-    pub(super) writes: BTreeMap<Key, Option<Value>>,
+    pub(super) writes: WriteBuffer,
     pub(super) trips: u32,
     pub(super) options: CommitOptions,
     pub(super) longest_wait: Option<Span>,
@@ -42,7 +44,7 @@ impl LocalTransaction {
         if self.mode.is_read_only() {
             return Err(TxnError::Invalid("cannot write in a read-only transaction".into()));
         }
-        self.writes.insert(key, value);
+        self.writes.write(key, value);
         Ok(())
     }
 
@@ -73,8 +75,8 @@ impl Transaction for LocalTransaction {
         let at = self.sees_up_to(&shared);
         let mut rows = Vec::with_capacity(keys.len());
         for key in keys {
-            if let Some(value) = self.writes.get(key) {
-                rows.push(Row { key: key.clone(), version: Timestamp::MAX, value: value.clone() });
+            if let Some(row) = self.writes.row(key) {
+                rows.push(row);
                 continue;
             }
             let row = shared.read(key, at);
@@ -103,11 +105,7 @@ impl Transaction for LocalTransaction {
         let shared = self.gateway.lock();
         let committed = shared.live(&range, self.sees_up_to(&shared));
         drop(shared);
-        let mut merged: BTreeMap<Key, Row> = committed.iter().map(|row| (row.key.clone(), row.clone())).collect();
-        for (key, value) in self.writes.range(range.start.clone()..range.end.clone()) {
-            merged.insert(key.clone(), Row { key: key.clone(), version: Timestamp::MAX, value: value.clone() });
-        }
-        let mut live: Vec<Row> = merged.into_values().filter(|row| row.value.is_some()).collect();
+        let mut live = self.writes.overlay(committed.clone(), &range, false);
         if reverse {
             live.reverse();
         }
@@ -147,8 +145,16 @@ impl Transaction for LocalTransaction {
         self.write(key, None)
     }
 
+    fn savepoint(&mut self) -> Savepoint {
+        self.writes.savepoint()
+    }
+
+    fn roll_back_to(&mut self, savepoint: Savepoint) {
+        self.writes.roll_back_to(savepoint);
+    }
+
     fn forget_writes(&mut self) {
-        self.writes.clear();
+        self.writes = WriteBuffer::default();
     }
 
     fn set_mode(&mut self, mode: ReadMode) -> Result<(), TxnError> {
@@ -191,20 +197,20 @@ impl Transaction for LocalTransaction {
         {
             return Err(error);
         }
-        let size = |(key, value): (&Key, &Option<Value>)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len());
-        let bytes: usize = self.writes.iter().map(size).sum();
+        let writes = self.writes.into_writes();
+        let bytes: usize = writes.iter().map(|(key, value)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len())).sum();
         if shared.commit_bytes_max.is_some_and(|most| bytes > most) {
             return Err(TxnError::TooLarge(format!("the transaction writes {bytes} bytes").into()));
         }
         let at = shared.tick();
         let mut trips = self.trips;
-        if !self.writes.is_empty() {
+        if !writes.is_empty() {
             let rounds = if self.options.two_rounds { 2 } else { 1 };
             trips += rounds;
             shared.trips += u64::from(rounds);
             shared.committed = self.options;
         }
-        for (key, value) in self.writes {
+        for (key, value) in writes {
             shared.versions.entry(key).or_default().insert(at, value);
         }
         Ok(Committed { at, trips })

@@ -31,7 +31,7 @@ use rhumb_commit::one_shot::Freshness;
 use rhumb_commit::one_shot::execution::{Outcome, Rejection};
 use rhumb_commit::one_shot::operation::{Expected, Invalid, Operation, Transaction as OneShot, UNCHANGED_ROWS_MAX};
 use rhumb_commit::transaction::{
-    self, CommitOptions, Committed, Operated, READ_BYTES_MAX, ReadMode, RegionStatus, Scanned, TxnError, rest_of,
+    self, CommitOptions, Committed, Operated, READ_BYTES_MAX, ReadMode, RegionStatus, Savepoint, Scanned, TxnError, rest_of,
 };
 use rhumb_core::{Key, KeyRange, Row, Timestamp, Value};
 use std::collections::BTreeMap;
@@ -385,6 +385,14 @@ impl<R: Reach<Site>> transaction::Transaction for Transaction<R> {
 
     fn may_write(&mut self) {
         self.validates = true;
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        self.buffer.savepoint()
+    }
+
+    fn roll_back_to(&mut self, savepoint: Savepoint) {
+        self.buffer.roll_back_to(savepoint);
     }
 
     fn forget_writes(&mut self) {
