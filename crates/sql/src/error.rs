@@ -85,6 +85,9 @@ sql_states! {
     /// A key that exists already.
     /// Way out: take another key, or say `ON CONFLICT`.
     UniqueViolation = "23505",
+    /// A row that a `CHECK` constraint refuses.
+    /// Way out: change the row so that the condition of the constraint holds.
+    CheckViolation = "23514",
     /// A statement that an open transaction forbids.
     /// Way out: run it outside of the transaction, or as its first statement.
     ActiveSqlTransaction = "25001",
@@ -106,6 +109,9 @@ sql_states! {
     /// Something else depends on the object.
     /// Way out: drop that first.
     DependentObjectsStillExist = "2BP01",
+    /// No such savepoint.
+    /// Way out: name one that this transaction has made and not released.
+    InvalidSavepointSpecification = "3B001",
     /// No such database.
     /// Way out: name one that is there, or create it.
     InvalidCatalogName = "3D000",
@@ -312,6 +318,12 @@ impl SqlError {
         self.state() == SqlState::SerializationFailure
     }
 
+    /// True if the transaction that it came up in could go on: it is about one statement, and not about the transaction or the site.
+    pub fn spares_transaction(&self) -> bool {
+        const ENDING: [&str; 6] = ["08", "40", "53", "57P", "58", "XX"];
+        !ENDING.iter().any(|beginning| self.state().code().starts_with(beginning))
+    }
+
     /// True if other rows might not have led to it: violated constraints and values that do not fit.
     pub fn may_depend_on_rows(&self) -> bool {
         self.state().is_of_class("22") || self.state().is_of_class("23")
@@ -328,6 +340,11 @@ impl SqlError {
     /// 0A000.
     pub fn unsupported(message: impl Into<String>) -> SqlError {
         SqlError::new(SqlState::FeatureNotSupported, message)
+    }
+
+    /// 42P02.
+    pub fn undefined_parameter(number: usize) -> SqlError {
+        SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter ${number}"))
     }
 
     /// 42601.

@@ -28,7 +28,7 @@ pub fn written(ty: &SqlType, value: &Datum, format: Format) -> SqlResult<Option<
 
 /// A table of two columns, the first of which is its primary key.
 pub fn table(key: SqlType, value: SqlType) -> TableDescriptor {
-    let column = |id, ty, nullable| Column { id, name: format!("column{id}"), ty, nullable, default: None, hidden: false };
+    let column = |id, ty, nullable| Column { nullable, ..Column::new(id, format!("column{id}"), ty) };
     TableDescriptor {
         database: DatabaseId(1),
         id: TableId(2),
@@ -37,6 +37,8 @@ pub fn table(key: SqlType, value: SqlType) -> TableDescriptor {
         primary_key: vec![0],
         primary_key_name: "fuzzed_pkey".into(),
         indexes: Vec::new(),
+        checks: Vec::new(),
+        next_column: 3,
         next_index: 1,
     }
 }

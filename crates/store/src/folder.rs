@@ -1,7 +1,7 @@
 //! A site's data folder: whose it is, which format it has, and who may use it now.
 //!
 //! ```text
-//!   FORMAT      `rhumb 12` and a line feed: the folder is Rhumb's, and the format of what is in it
+//!   FORMAT      `rhumb 13` and a line feed: the folder is Rhumb's, and the format of what is in it
 //!   engine/     the engine's files
 //!   creating/   the engine's files while the folder is being made
 //! ```

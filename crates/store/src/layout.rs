@@ -18,7 +18,7 @@ use rhumb_core::actor::Space;
 use rhumb_core::{Key, Timestamp, Value};
 
 /// The version of this layout.
-pub const FORMAT_VERSION: u32 = 12;
+pub const FORMAT_VERSION: u32 = 13;
 
 /// The key of the record that holds the format version.
 pub const FORMAT_KEY: &[u8] = b"\x00format";

@@ -53,7 +53,7 @@ fn temporary() -> tempfile::TempDir {
 fn a_new_folder_says_its_format_in_a_plain_file() {
     let folder = temporary();
     drop(open(&folder.path().join("a/b")).expect("a new folder"));
-    assert_eq!(fs::read_to_string(folder.path().join("a/b/FORMAT")).expect("readable"), "rhumb 12\n");
+    assert_eq!(fs::read_to_string(folder.path().join("a/b/FORMAT")).expect("readable"), "rhumb 13\n");
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn a_folder_is_its_owners_alone_whatever_the_umask_and_an_open_one_is_closed() {
 fn an_unknown_format_is_refused() {
     let folder = temporary();
     put(&open(folder.path()).expect("a new folder"));
-    fs::write(folder.path().join("FORMAT"), "rhumb 13\n").expect("writable");
+    fs::write(folder.path().join("FORMAT"), "rhumb 14\n").expect("writable");
     let message = format!(
-        "{} holds data of format `rhumb 13`, but this version of rhumb knows only `rhumb 12`: run the version that wrote it",
+        "{} holds data of format `rhumb 14`, but this version of rhumb knows only `rhumb 13`: run the version that wrote it",
         folder.path().display()
     );
     assert_eq!(refused(folder.path()).to_string(), message);
-    fs::write(folder.path().join("FORMAT"), "rhumb 12\n").expect("writable");
+    fs::write(folder.path().join("FORMAT"), "rhumb 13\n").expect("writable");
     assert!(holds_what_was_put(&open(folder.path()).expect("the format is known again")));
 }
 

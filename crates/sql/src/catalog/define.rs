@@ -1,9 +1,9 @@
 //! From what a `CREATE TABLE` asks for to a descriptor.
 
-use crate::catalog::TableSpec;
-use crate::catalog::names::{COLUMNS_MAX, check_name, key_positions};
+use crate::catalog::names::{COLUMNS_MAX, candidates, check_name, key_positions};
+use crate::catalog::{CheckSpec, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::schema::{Column, DatabaseId, Index, IndexId, TableDescriptor, TableId};
+use crate::schema::{Check, Column, DatabaseId, Index, IndexId, TableDescriptor, TableId};
 use crate::storage::{ROW_ID_COLUMN, ROW_ID_TYPE};
 
 /// Refuses what cannot be a table. Errors: 42622, 42701, 42703, 54011.
@@ -45,22 +45,46 @@ pub(super) fn describe(
     let mut columns: Vec<Column> = (1..)
         .zip(&spec.columns)
         .map(|(id, column)| Column {
-            id,
-            name: column.name.clone(),
-            ty: column.ty,
             nullable: column.nullable && !primary_key.contains(&(id as usize - 1)),
             default: column.default.clone(),
-            hidden: false,
+            ..Column::new(id, &column.name, column.ty)
         })
         .collect();
     if spec.primary_key.is_none() {
         let id = columns.len() as u32 + 1;
-        columns.push(Column { id, name: ROW_ID_COLUMN.into(), ty: ROW_ID_TYPE, nullable: false, default: None, hidden: true });
+        columns.push(Column { nullable: false, hidden: true, ..Column::new(id, ROW_ID_COLUMN, ROW_ID_TYPE) });
     }
     let indexes: Vec<Index> = (1..)
         .zip(spec.unique.iter().zip(unique_names))
-        .map(|(id, (key, name))| Ok(Index { id: IndexId(id), name, unique: true, columns: key_positions(&names, &key.columns)? }))
+        .map(|(id, (key, name))| {
+            Ok(Index { id: IndexId(id), name, unique: true, constraint: true, columns: key_positions(&names, &key.columns)? })
+        })
         .collect::<SqlResult<_>>()?;
-    let next_index = indexes.len() as u32 + 1;
-    Ok(TableDescriptor { database, id, name: spec.name.clone(), columns, primary_key, primary_key_name, indexes, next_index })
+    let (next_column, next_index) = (columns.len() as u32 + 1, indexes.len() as u32 + 1);
+    let (name, checks) = (spec.name.clone(), Vec::new());
+    let mut table =
+        TableDescriptor { database, id, name, columns, primary_key, primary_key_name, indexes, checks, next_column, next_index };
+    for check in &spec.checks {
+        add_check(&mut table, check)?;
+    }
+    Ok(table)
+}
+
+/// Adds a `CHECK` constraint, under the name asked for or the first of PostgreSQL's that is free. Errors: 42703, 42710.
+pub(super) fn add_check(table: &mut TableDescriptor, spec: &CheckSpec) -> SqlResult<()> {
+    let position = |name: &String| {
+        let position = table.column(name).filter(|position| !table.columns[*position].hidden);
+        position.ok_or_else(|| SqlError::undefined_column(name))
+    };
+    let columns: Vec<usize> = spec.columns.iter().map(position).collect::<SqlResult<_>>()?;
+    let named = if let [one] = spec.columns.as_slice() { std::slice::from_ref(one) } else { &[] };
+    let names = candidates(spec.name.as_deref(), &table.name, named, "check")?;
+    let name = names.iter().find(|name| !table.has_constraint(name)).ok_or_else(|| duplicate_constraint(&table.name, &names[0]))?;
+    table.checks.push(Check { name: name.clone(), condition: spec.condition.clone(), columns });
+    Ok(())
+}
+
+/// 42710.
+pub(super) fn duplicate_constraint(table: &str, name: &str) -> SqlError {
+    SqlError::new(SqlState::DuplicateObject, format!("constraint \"{name}\" for relation \"{table}\" already exists"))
 }

@@ -1,13 +1,12 @@
 //! `CREATE INDEX` and `DROP INDEX`.
 
-use crate::catalog::layout::{Entry, garbage_key, relation_key};
+use crate::catalog::layout::{Entry, relation_key};
 use crate::catalog::names::{candidates, choose, key_positions};
 use crate::catalog::{CatalogView, IndexSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::schema::{Index, IndexId, TableDescriptor};
-use crate::storage::{fill_index, index_prefix};
+use crate::storage::fill_index;
 use rhumb_commit::transaction::{Transaction, TxnError};
-use rhumb_core::Value;
 use std::sync::Arc;
 
 impl CatalogView {
@@ -25,19 +24,21 @@ impl CatalogView {
         let table = self.fresh_table(txn, database.id, &spec.table).await?;
         let columns: Vec<&str> = table.visible_columns().map(|position| table.columns[position].name.as_str()).collect();
         let columns = key_positions(&columns, &spec.columns)?;
-        let names = candidates(spec.name.as_deref(), &spec.table, &spec.columns, "idx")?;
+        let names = candidates(spec.name.as_deref(), &spec.table, &spec.columns, if spec.constraint { "key" } else { "idx" })?;
         let taken = self.taken_names(txn, database.id, &names).await?;
         let name = match choose(&names, &taken) {
             Err(_) if if_not_exists && spec.name.is_some() => return Ok(false),
             chosen => chosen?,
         };
-        let index = Index { id: IndexId(table.next_index), name: name.clone(), unique: spec.unique, columns };
-        fill_index(txn, &table, &index).await?;
+        let IndexSpec { unique, constraint, .. } = *spec;
+        let index = Index { id: IndexId(table.next_index), name: name.clone(), unique, constraint, columns };
         let mut table = TableDescriptor::clone(&table);
         table.next_index += 1;
-        table.indexes.push(index);
+        table.indexes.push(index.clone());
+        let table = Arc::new(table);
+        fill_index(txn, &table, &index).await?;
         self.write(txn, relation_key(database.id, &name), &Entry::Index(spec.table.clone()))?;
-        self.write(txn, relation_key(database.id, &spec.table), &Entry::Table(Arc::new(table)))?;
+        self.write(txn, relation_key(database.id, &spec.table), &Entry::Table(table))?;
         Ok(true)
     }
 
@@ -62,14 +63,30 @@ impl CatalogView {
             if table.primary_key_name != name {
                 return Err(changed());
             }
-            let message = format!("cannot drop index {name} because constraint {name} on table {} requires it", table.name);
-            return Err(SqlError::new(SqlState::DependentObjectsStillExist, message));
+            return Err(of_constraint(&table, name));
         };
-        let index = table.indexes.remove(position);
-        txn.put(garbage_key(&index_prefix(database.id, table.id, index.id)), Value::default())?;
-        self.remove(txn, relation_key(database.id, name))?;
-        let key = relation_key(database.id, &table.name);
-        self.write(txn, key, &Entry::Table(Arc::new(table)))?;
+        if table.indexes[position].constraint {
+            return Err(of_constraint(&table, name));
+        }
+        self.take_index(txn, &mut table, position)?;
+        self.alter(txn, table)?;
         Ok(true)
     }
+
+    /// The table that an index of that name belongs to, as it is now. Errors: 3D000, 42704, 42809.
+    pub async fn table_of_index(&mut self, txn: &mut dyn Transaction, database: &str, name: &str) -> SqlResult<Arc<TableDescriptor>> {
+        let database = self.fresh_database(txn, database).await?;
+        match self.read_fresh(txn, &[relation_key(database.id, name)]).await?.remove(0) {
+            Some(Entry::Index(table)) => self.fresh_table(txn, database.id, &table).await,
+            Some(_) => Err(SqlError::new(SqlState::WrongObjectType, format!("\"{name}\" is not an index"))),
+            None => Err(SqlError::undefined_index(name)),
+        }
+    }
+}
+
+/// 2BP01.
+fn of_constraint(table: &TableDescriptor, name: &str) -> SqlError {
+    let message = format!("cannot drop index {name} because constraint {name} on table {} requires it", table.name);
+    SqlError::new(SqlState::DependentObjectsStillExist, message)
+        .with_hint(format!("You can drop constraint {name} on table {} instead.", table.name))
 }

@@ -14,8 +14,9 @@
 //! database of another protocol that is dropped is noted there under 6, and what it holds is dropped later, in its own key space,
 //! where that note stays: nobody may create anything in it any more.
 //!
-//! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in `postcard`.
-//! Decoding is total, and checks what the rest of the crate relies on.
+//! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in JSON. A later version may add
+//! fields, which are left out where they say nothing; one that this version does not know is an error, since it may be a rule that rows
+//! have to keep. Decoding is total, and checks what the rest of the crate relies on.
 
 use crate::error::{SqlError, SqlResult};
 use crate::schema::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, TableDescriptor, TableId};
@@ -36,7 +37,7 @@ const SETTINGS: TableId = TableId(5);
 const DROPPED: TableId = TableId(6);
 const PROCEDURES: TableId = TableId(7);
 /// The first byte of every value that this version writes.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// What a name in the catalog stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,18 +141,15 @@ fn named(table: TableId, scope: &[u8], name: &str) -> Key {
 }
 
 pub(super) fn encode<T: Serialize>(structure: &T) -> SqlResult<Value> {
-    let bytes = postcard::to_extend(structure, vec![FORMAT]);
-    bytes.map(Value::new).map_err(|error| SqlError::internal(format!("cannot encode a descriptor: {error}")))
+    let mut bytes = vec![FORMAT];
+    serde_json::to_writer(&mut bytes, structure).map_err(|error| SqlError::internal(format!("cannot encode a descriptor: {error}")))?;
+    Ok(Value::new(bytes))
 }
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> SqlResult<T> {
     let corrupted = |why: &str| SqlError::corrupted("a catalog entry", why);
     match bytes.split_first() {
-        Some((&FORMAT, body)) => match postcard::take_from_bytes(body) {
-            Ok((structure, [])) => Ok(structure),
-            Ok(_) => Err(corrupted("bytes follow its end")),
-            Err(error) => Err(corrupted(&error.to_string())),
-        },
+        Some((&FORMAT, body)) => serde_json::from_slice(body).map_err(|error| corrupted(&error.to_string())),
         Some(_) => Err(corrupted("it was written in a format that this version does not know")),
         None => Err(corrupted("it is empty")),
     }

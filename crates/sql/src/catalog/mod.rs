@@ -16,10 +16,12 @@
 //! | `view.rs`, `cache.rs` | reading and writing them in a transaction; what a gateway remembers |
 //! | `spec.rs`, `define.rs` | a definition as it is asked for, and made |
 //! | `database.rs`, `tables.rs`, `indexes.rs`, `procedures.rs`, `names.rs` | the kinds of descriptors |
+//! | `alter.rs` | one change of a table |
 //! | `garbage.rs` | rows of what was dropped |
 //!
 //! [`Transaction::expect`]: rhumb_commit::transaction::Transaction::expect
 
+mod alter;
 mod cache;
 mod database;
 mod define;
@@ -35,10 +37,11 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use alter::{undefined_constraint, visible, with_column};
 pub use cache::Catalog;
 pub use garbage::{hand_over, keep_reclaiming, reclaim};
 pub use layout::{Entry, decode_entry, encode_entry};
 pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 pub use procedures::{PROCEDURE_BYTES_MAX, ProcedureSpec};
-pub use spec::{ColumnSpec, IndexSpec, KeySpec, TableSpec};
-pub use view::CatalogView;
+pub use spec::{CheckSpec, ColumnSpec, IndexSpec, KeySpec, TableSpec};
+pub use view::{CatalogView, Changes};

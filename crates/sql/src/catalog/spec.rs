@@ -13,6 +13,8 @@ pub struct TableSpec {
     pub primary_key: Option<KeySpec>,
     /// Its `UNIQUE` constraints.
     pub unique: Vec<KeySpec>,
+    /// Its `CHECK` constraints.
+    pub checks: Vec<CheckSpec>,
 }
 
 /// A column of a table to create.
@@ -37,6 +39,17 @@ pub struct KeySpec {
     pub columns: Vec<String>,
 }
 
+/// A `CHECK` constraint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckSpec {
+    /// Its name; `None` for the one that PostgreSQL would choose.
+    pub name: Option<String>,
+    /// The condition, in SQL.
+    pub condition: String,
+    /// The columns that it names.
+    pub columns: Vec<String>,
+}
+
 /// An index to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSpec {
@@ -44,8 +57,10 @@ pub struct IndexSpec {
     pub name: Option<String>,
     /// Its table.
     pub table: String,
-    /// True for `CREATE UNIQUE INDEX`.
+    /// True for `CREATE UNIQUE INDEX`, and for a `UNIQUE` constraint.
     pub unique: bool,
+    /// True for a constraint.
+    pub constraint: bool,
     /// The names of its columns.
     pub columns: Vec<String>,
 }

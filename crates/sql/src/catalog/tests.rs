@@ -44,7 +44,7 @@ impl Session {
     async fn create_index(&self, columns: &[&str], unique: bool) -> SqlResult<bool> {
         let (mut txn, mut view) = self.begin().await;
         let columns = columns.iter().map(|column| column.to_string()).collect();
-        let spec = IndexSpec { name: None, table: "t".into(), unique, columns };
+        let spec = IndexSpec { name: None, table: "t".into(), unique, constraint: false, columns };
         let created = view.create_index(&mut *txn, DEFAULT_DATABASE, &spec, false).await?;
         finish(txn, view).await?;
         Ok(created)
@@ -86,6 +86,7 @@ fn spec(name: &str, primary_key: Option<&[&str]>, unique: &[&[&str]]) -> TableSp
         columns: vec![column("a"), column("b")],
         primary_key: primary_key.map(key),
         unique: unique.iter().map(|columns| key(columns)).collect(),
+        checks: Vec::new(),
     }
 }
 
@@ -310,7 +311,7 @@ async fn a_transaction_sees_its_own_definitions_and_no_one_elses_before_they_com
     view.create_table(&mut *txn, DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[]), false).await.expect("create");
     let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("its own table");
     insert(&mut *txn, &table, &[row(1, 1)], &OnConflict::Error).await.expect("insert");
-    let index = IndexSpec { name: Some("i".into()), table: "t".into(), unique: true, columns: vec!["b".into()] };
+    let index = IndexSpec { name: Some("i".into()), table: "t".into(), unique: true, constraint: false, columns: vec!["b".into()] };
     view.create_index(&mut *txn, DEFAULT_DATABASE, &index, false).await.expect("create index");
     let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("its own table");
     assert_eq!(table.index("i").map(|index| index.columns.clone()), Some(vec![1]));

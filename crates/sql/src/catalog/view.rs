@@ -38,6 +38,10 @@ pub struct CatalogView {
     nearby: Vec<(Key, Timestamp, Entry)>,
 }
 
+/// What a transaction had created and dropped at some point.
+#[derive(Clone, Debug)]
+pub struct Changes(BTreeMap<Key, Option<Entry>>);
+
 /// A descriptor that a transaction uses.
 #[derive(Debug)]
 struct Used {
@@ -121,6 +125,16 @@ impl CatalogView {
     /// True if the transaction created or dropped something.
     pub fn changed(&self) -> bool {
         !self.changed.is_empty()
+    }
+
+    /// What the transaction created and dropped so far, to be [gone back to](Self::go_back_to).
+    pub fn changes(&self) -> Changes {
+        Changes(self.changed.clone())
+    }
+
+    /// Only these changes count any more: the transaction has undone all that it wrote since.
+    pub fn go_back_to(&mut self, changes: &Changes) {
+        self.changed = changes.0.clone();
     }
 
     /// Puts into the cache what this view created or read nearby, and drops from it what it dropped. Call it once the

@@ -8,20 +8,18 @@ use super::gathered::Gathered;
 use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::query::QueryPlan;
 use super::returning::Projection;
-use super::{Effect, Running};
+use super::{Effect, Running, Writer};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::schema::TableDescriptor;
-use crate::storage::{self, Batch, OnConflict, Row};
+use crate::storage::{Batch, OnConflict, Row};
 use crate::types::Datum;
 use datafusion::logical_expr::Expr;
 use futures::StreamExt;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 /// An INSERT.
 #[derive(Debug)]
 pub struct InsertPlan {
-    pub table: Arc<TableDescriptor>,
+    pub writer: Writer,
     pub source: Source,
     pub defaults: Defaults,
     /// The columns that the source gives, in its order.
@@ -75,7 +73,7 @@ impl InsertPlan {
                 for values in rows {
                     let mut row = self.defaults.row(cx.engine)?;
                     for (&column, value) in self.columns.iter().zip(values) {
-                        row[column] = assigned(&self.table, column, value)?;
+                        row[column] = assigned(&self.writer.table, column, value)?;
                     }
                     batch.push(row);
                     if batch.is_full() {
@@ -97,10 +95,10 @@ impl InsertPlan {
         for (cell, &column) in cells.iter().zip(&self.columns) {
             row[column] = match cell {
                 Cell::Value(value) => value.clone(),
-                Cell::Constant(expr) => assigned(&self.table, column, constant(expr, cx.parameters)?)?,
+                Cell::Constant(expr) => assigned(&self.writer.table, column, constant(expr, cx.parameters)?)?,
                 Cell::Computed(expr) => {
                     let value = expr.evaluate(cx.engine, 1, |_, input| &cx.parameters[input])?.pop();
-                    assigned(&self.table, column, value.expect("one value for one row"))?
+                    assigned(&self.writer.table, column, value.expect("one value for one row"))?
                 }
                 Cell::Default => self.defaults.value(cx.engine, column)?,
             };
@@ -120,9 +118,11 @@ impl InsertPlan {
     /// The same as operations, if it is [fit](Self::fit).
     pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
         let Source::Values(rows) = &self.source else { return Ok(Err(CONDITIONAL)) };
-        let mut steps = Steps::new(self.table.clone());
+        let mut steps = Steps::new(self.writer.table.clone());
         for cells in rows {
-            steps.insert(self.row(cx, cells)?)?;
+            let row = self.row(cx, cells)?;
+            self.writer.check(cx.engine, 1, |_| &row)?;
+            steps.insert(row)?;
         }
         Ok(Ok(steps))
     }
@@ -138,13 +138,13 @@ impl InsertPlan {
             return Ok(());
         }
         let mut active = cx.handle.lock().await?;
-        let inserted = storage::insert(active.txn.as_mut(), &self.table, &rows, &self.on_conflict).await?;
+        let inserted = self.writer.insert(cx.engine, active.txn.as_mut(), &rows, &self.on_conflict).await?;
         let changes = match &self.update {
-            Some(update) => update.changes(cx, &self.table, &rows, inserted.conflicts)?,
+            Some(update) => update.changes(cx, &self.writer.table, &rows, inserted.conflicts)?,
             None => Vec::new(),
         };
         for (_, (existing, _)) in &changes {
-            let key: Vec<Datum> = self.table.primary_key.iter().map(|&column| existing[column].clone()).collect();
+            let key: Vec<Datum> = self.writer.table.primary_key.iter().map(|&column| existing[column].clone()).collect();
             if !done.updated.insert(key) {
                 let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
                 let hint = "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.";
@@ -153,7 +153,7 @@ impl InsertPlan {
         }
         let (positions, pairs): (Vec<usize>, Vec<(Row, Row)>) = changes.into_iter().unzip();
         if !pairs.is_empty() {
-            storage::update(active.txn.as_mut(), &self.table, &pairs).await?;
+            self.writer.update(cx.engine, active.txn.as_mut(), &pairs).await?;
         }
         done.count += inserted.written.len() + pairs.len();
         if self.returning.is_some() {

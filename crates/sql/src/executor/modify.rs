@@ -9,7 +9,7 @@ use super::gathered::Gathered;
 use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::query::QueryPlan;
 use super::returning::{Projection, input_of};
-use super::{Effect, Running};
+use super::{Effect, Running, Writer};
 use crate::engine::Engine;
 use crate::error::SqlResult;
 use crate::schema::TableDescriptor;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// An UPDATE or a DELETE.
 #[derive(Debug)]
 pub struct ModifyPlan {
-    pub table: Arc<TableDescriptor>,
+    pub writer: Writer,
     pub rows: Source,
     pub change: Change,
     pub returning: Option<Projection>,
@@ -57,7 +57,7 @@ pub enum Change {
 impl ModifyPlan {
     /// Runs it.
     pub async fn run(&self, cx: Running<'_>) -> SqlResult<Effect> {
-        let width = self.table.columns.len();
+        let width = self.writer.table.columns.len();
         let gathered = match &self.rows {
             Source::Keys { access, filter } => self.rows_by_keys(cx, access, filter.as_ref()).await?,
             Source::Query(plan) => self.rows_by_query(cx, plan).await?,
@@ -71,21 +71,22 @@ impl ModifyPlan {
         let mut active = cx.handle.lock().await?;
         let results = match &self.change {
             Change::Delete => {
-                storage::delete(active.txn.as_mut(), &self.table, &rows)?;
+                storage::delete(active.txn.as_mut(), &self.writer.table, &rows)?;
                 rows
             }
             Change::Update { assignments, .. } => {
-                let new = assignments.apply(cx.engine, &self.table, &rows, |row, input| input_of(&rows[row], cx.parameters, input))?;
-                self.update(active.txn.as_mut(), rows, new).await?
+                let new =
+                    assignments.apply(cx.engine, &self.writer.table, &rows, |row, input| input_of(&rows[row], cx.parameters, input))?;
+                self.update(cx, active.txn.as_mut(), rows, new).await?
             }
             Change::UpdateFromQuery(columns) => {
                 let mut new = rows.clone();
                 for (row, values) in new.iter_mut().zip(values) {
                     for (&column, value) in columns.iter().zip(values) {
-                        row[column] = assigned(&self.table, column, value)?;
+                        row[column] = assigned(&self.writer.table, column, value)?;
                     }
                 }
-                self.update(active.txn.as_mut(), rows, new).await?
+                self.update(cx, active.txn.as_mut(), rows, new).await?
             }
         };
         drop(active);
@@ -107,7 +108,7 @@ impl ModifyPlan {
         let by_key = matches!(&self.rows, Source::Keys { access, .. } if access.answers());
         let unread = match &self.change {
             // Index entries lie where the values of the row say.
-            Change::Delete => self.table.indexes.is_empty(),
+            Change::Delete => self.writer.table.indexes.is_empty(),
             Change::Update { amendments, .. } => amendments.is_some(),
             Change::UpdateFromQuery(_) => false,
         };
@@ -121,12 +122,12 @@ impl ModifyPlan {
     /// The same as operations, if it is [fit](Self::fit).
     pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
         let Source::Keys { access, .. } = &self.rows else { return Ok(Err(CONDITIONAL)) };
-        let Some(keys) = access.points(&self.table, cx.parameters)? else { return Ok(Err(CONDITIONAL)) };
-        let mut steps = Steps::new(self.table.clone());
+        let Some(keys) = access.points(&self.writer.table, cx.parameters)? else { return Ok(Err(CONDITIONAL)) };
+        let mut steps = Steps::new(self.writer.table.clone());
         match &self.change {
             Change::Delete => keys.into_iter().for_each(|key| steps.delete(key)),
             Change::Update { amendments: Some(amendments), .. } => {
-                let Some(changes) = amendments.changes(cx.engine, &self.table, cx.parameters)? else { return Ok(Err(CONDITIONAL)) };
+                let Some(changes) = amendments.changes(cx.engine, &self.writer.table, cx.parameters)? else { return Ok(Err(CONDITIONAL)) };
                 keys.into_iter().for_each(|key| steps.amend(key, changes.clone()));
             }
             _ => return Ok(Err(CONDITIONAL)),
@@ -134,16 +135,16 @@ impl ModifyPlan {
         Ok(Ok(steps))
     }
 
-    async fn update(&self, txn: &mut dyn Transaction, old: Vec<Row>, new: Vec<Row>) -> SqlResult<Vec<Row>> {
+    async fn update(&self, cx: Running<'_>, txn: &mut dyn Transaction, old: Vec<Row>, new: Vec<Row>) -> SqlResult<Vec<Row>> {
         let changes: Vec<(Row, Row)> = old.into_iter().zip(new).collect();
         if !changes.is_empty() {
-            storage::update(txn, &self.table, &changes).await?;
+            self.writer.update(cx.engine, txn, &changes).await?;
         }
         Ok(changes.into_iter().map(|(_, new)| new).collect())
     }
 
     async fn rows_by_keys(&self, cx: Running<'_>, access: &Access, filter: Option<&Compiled>) -> SqlResult<Gathered> {
-        let mut rows = access.resolve(&self.table, cx.parameters)?.open(self.table.clone());
+        let mut rows = access.resolve(&self.writer.table, cx.parameters)?.open(self.writer.table.clone());
         let mut gathered = Gathered::to_write(cx.engine);
         let mut active = cx.handle.lock().await?;
         loop {
@@ -167,7 +168,7 @@ impl ModifyPlan {
         while let Some(page) = pages.next().await {
             let mut page = page?;
             page.retain(|row| {
-                let key: Vec<Datum> = self.table.primary_key.iter().map(|&column| row[column].clone()).collect();
+                let key: Vec<Datum> = self.writer.table.primary_key.iter().map(|&column| row[column].clone()).collect();
                 seen.insert(key)
             });
             gathered.push(page)?;

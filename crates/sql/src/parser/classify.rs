@@ -45,6 +45,34 @@ fn option_value(parser: &mut Parser<'_>) -> Result<String, ParserError> {
     }
 }
 
+/// VACUUM and ANALYZE, of which sqlparser reads other dialects': no dead rows wait for a command, and there are no statistics. `None`: it is
+/// another statement.
+pub fn maintenance(parser: &mut Parser<'_>) -> Option<Result<StatementKind, ParserError>> {
+    let tag = [(Keyword::VACUUM, "VACUUM"), (Keyword::ANALYZE, "ANALYZE")].into_iter().find(|(word, _)| begins_with(parser, &[*word]));
+    tag.map(|(_, tag)| maintained(parser).map(|()| StatementKind::Nothing(tag)))
+}
+
+fn maintained(parser: &mut Parser<'_>) -> Result<(), ParserError> {
+    let in_brackets = |parser: &mut Parser<'_>| {
+        if parser.consume_token(&Token::LParen) {
+            parser.parse_comma_separated(|parser| {
+                parser.parse_identifier().and_then(|_| parser.maybe_parse(|parser| parser.parse_identifier()))
+            })?;
+            parser.expect_token(&Token::RParen)?;
+        }
+        Ok::<(), ParserError>(())
+    };
+    while parser.parse_one_of_keywords(&[Keyword::FULL, Keyword::FREEZE, Keyword::VERBOSE, Keyword::ANALYZE]).is_some() {}
+    in_brackets(parser)?;
+    if parser.peek_token().token != Token::EOF {
+        parser.parse_comma_separated(|parser| parser.parse_object_name(false).and_then(|_| in_brackets(parser)))?;
+    }
+    match parser.peek_token().token {
+        Token::EOF => Ok(()),
+        _ => parser.expected("end of statement", parser.peek_token()),
+    }
+}
+
 /// Takes `ALTER DATABASE name` off the front of a statement, which then goes on as SET and RESET of a session do.
 pub fn altered_database(parser: &mut Parser<'_>) -> Option<Result<String, ParserError>> {
     begins_with(parser, &[Keyword::ALTER, Keyword::DATABASE]).then(|| parser.parse_identifier().map(|ident| fold(&ident)))
@@ -68,7 +96,10 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
     let for_update = locks::asked_for(&statement)?;
     Ok(match statement {
         Sql::Query(query) if tokens => StatementKind::Tokens(query),
-        Sql::Query(query) => query_kind(query, for_update),
+        Sql::Query(query) => match set_config(&query)? {
+            Some(kind) => kind,
+            None => query_kind(query, for_update),
+        },
         Sql::Explain { .. } => StatementKind::Explain(Box::new(statement)),
         Sql::Insert(insert) => StatementKind::Insert(Box::new(insert)),
         Sql::Update(update) => StatementKind::Update(Box::new(update)),
@@ -76,6 +107,10 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
         Sql::Truncate(truncate) => StatementKind::Truncate(truncate.table_names.into_iter().map(|table| table.name).collect()),
         Sql::CreateTable(table) => StatementKind::Create(Create::Table(Box::new(table))),
         Sql::CreateIndex(index) => StatementKind::Create(Create::Index(Box::new(index))),
+        Sql::AlterTable(alter) => StatementKind::AlterTable(Box::new(alter)),
+        Sql::AlterIndex { name, operation: ast::AlterIndexOperation::RenameIndex { index_name } } => {
+            StatementKind::RenameIndex { name, to: index_name }
+        }
         Sql::Drop { object_type, if_exists, names, .. } => {
             use ast::ObjectType::{Database, Index, Table};
             if !matches!(object_type, Table | Index | Database) {
@@ -93,9 +128,9 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
         Sql::Commit { chain: false, modifier: None, .. } => StatementKind::Transaction(Transaction::Commit),
         Sql::Rollback { chain: false, savepoint: None } => StatementKind::Transaction(Transaction::Rollback),
         Sql::Commit { .. } | Sql::Rollback { savepoint: None, .. } => return Err(SqlError::unsupported("AND CHAIN is not supported")),
-        Sql::Savepoint { .. } | Sql::ReleaseSavepoint { .. } | Sql::Rollback { .. } => {
-            return Err(SqlError::unsupported("savepoints are not supported"));
-        }
+        Sql::Savepoint { name } => StatementKind::Transaction(Transaction::Savepoint(fold(&name))),
+        Sql::Rollback { savepoint: Some(name), .. } => StatementKind::Transaction(Transaction::RollbackTo(fold(&name))),
+        Sql::ReleaseSavepoint { name } => StatementKind::Transaction(Transaction::Release(fold(&name))),
         Sql::Set(set) => set_kind(set)?,
         Sql::Reset(reset) => StatementKind::Reset(match reset.reset {
             ast::Reset::ALL => None,
@@ -106,6 +141,9 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
             StatementKind::Copy(copy_kind(source, to, target, options, legacy_options)?)
         }
         Sql::Discard { .. } => StatementKind::Discard,
+        // There are no notifications and no cursors.
+        Sql::UNLISTEN { .. } => StatementKind::Nothing("UNLISTEN"),
+        Sql::Close { cursor: ast::CloseCursor::All } => StatementKind::Nothing("CLOSE CURSOR ALL"),
         Sql::Deallocate { name, .. } => {
             let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
             StatementKind::Deallocate((!all).then(|| fold(&name)))
@@ -133,6 +171,28 @@ fn call(function: ast::Function) -> SqlResult<StatementKind> {
 fn query_kind(mut query: Box<ast::Query>, for_update: bool) -> StatementKind {
     query.locks.clear();
     StatementKind::Query { query, for_update }
+}
+
+/// The one item of a select list that is a call of set_config(), as drivers write it: of constants.
+fn set_config(query: &ast::Query) -> SqlResult<Option<StatementKind>> {
+    let ast::SetExpr::Select(select) = query.body.as_ref() else { return Ok(None) };
+    let [ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }] = select.projection.as_slice() else {
+        return Ok(None);
+    };
+    let ast::Expr::Function(ast::Function { name, args: ast::FunctionArguments::List(list), .. }) = expr else { return Ok(None) };
+    if !matches!(setting_name(name).as_str(), "set_config" | "pg_catalog.set_config") || !select.from.is_empty() {
+        return Ok(None);
+    }
+    let constant = |argument: &ast::FunctionArg| match argument {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value))) => Some(value.value.clone()),
+        _ => None,
+    };
+    match list.args.iter().map(constant).collect::<Option<Vec<_>>>().as_deref() {
+        Some([ast::Value::SingleQuotedString(name), ast::Value::SingleQuotedString(value), ast::Value::Boolean(local)]) => {
+            Ok(Some(StatementKind::SetConfig { name: name.to_lowercase(), value: value.clone(), local: *local }))
+        }
+        _ => Err(SqlError::unsupported("set_config() takes two constant texts and true or false here").with_hint("Write SET.")),
+    }
 }
 
 /// Every isolation level is served as serializable, which each of them allows.

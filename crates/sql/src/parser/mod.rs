@@ -6,6 +6,7 @@
 //! Errors carry the place in the text, in characters, as clients expect it.
 
 mod classify;
+mod columns;
 mod error;
 mod ident;
 mod locks;
@@ -18,6 +19,7 @@ mod statement;
 mod tokens;
 mod walk;
 
+pub use columns::{columns_named, rename_column};
 pub use ident::fold;
 pub use procedure::body;
 pub use statement::{
@@ -29,9 +31,10 @@ pub use walk::{relations, walk, walk_mut};
 
 use crate::error::{SqlError, SqlResult};
 use crate::stack::on_large_stack;
+use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
 
 /// The longest text of statements, in bytes.
@@ -72,7 +75,7 @@ fn parse_here(sql: &str) -> SqlResult<Vec<Statement>> {
 fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> {
     let as_of = take_as_of(&mut tokens);
     let mut parser = parser(tokens.clone());
-    let read_here = classify::database(&mut parser).or_else(|| quota::quota(&mut parser));
+    let read_here = classify::database(&mut parser).or_else(|| classify::maintenance(&mut parser)).or_else(|| quota::quota(&mut parser));
     let read_here = read_here.map(|kind| kind.map_err(|error| error::from_parser(sql, error)));
     let kind = match read_here.or_else(|| procedure::procedure(sql, &mut parser)) {
         Some(kind) => kind?,
@@ -101,6 +104,16 @@ fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> 
 fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
     static DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
     Parser::new(&DIALECT).with_recursion_limit(NESTING_MAX).with_tokens_with_locations(tokens)
+}
+
+/// The expression that `text` is, as the catalog has it.
+pub fn expression(text: &str) -> Result<Expr, ParserError> {
+    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text)?;
+    let expr = parser.parse_expr()?;
+    match parser.peek_token().token {
+        Token::EOF => Ok(expr),
+        _ => parser.expected("end of expression", parser.peek_token()),
+    }
 }
 
 /// Takes `AS OF SYSTEM TIME '…'` out of a statement and returns the text between the quotes.

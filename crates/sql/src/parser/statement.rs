@@ -37,6 +37,15 @@ pub enum StatementKind {
     Copy(CopyFrom),
     /// CREATE of a table, index, database or procedure.
     Create(Create),
+    /// ALTER TABLE.
+    AlterTable(Box<ast::AlterTable>),
+    /// ALTER INDEX … RENAME TO.
+    RenameIndex {
+        /// Its name.
+        name: ast::ObjectName,
+        /// The new one.
+        to: ast::ObjectName,
+    },
     /// DROP of tables, indexes or databases.
     Drop {
         /// Which of the three.
@@ -90,8 +99,19 @@ pub enum StatementKind {
     ShowRegions,
     /// SHOW QUOTAS.
     ShowQuotas,
+    /// SELECT set_config(…) and nothing else.
+    SetConfig {
+        /// The name of the setting, in lower case.
+        name: String,
+        /// Its value.
+        value: String,
+        /// True if until the end of the transaction.
+        local: bool,
+    },
     /// DISCARD ALL and its like.
     Discard,
+    /// A statement for which there is nothing to do here, with its command tag: UNLISTEN, CLOSE ALL, VACUUM, ANALYZE.
+    Nothing(&'static str),
     /// DEALLOCATE of one prepared statement or of all.
     Deallocate(Option<String>),
 }
@@ -178,6 +198,12 @@ pub enum Transaction {
     Commit,
     /// ROLLBACK, ABORT.
     Rollback,
+    /// SAVEPOINT of this name.
+    Savepoint(String),
+    /// ROLLBACK TO SAVEPOINT of this name.
+    RollbackTo(String),
+    /// RELEASE SAVEPOINT of this name.
+    Release(String),
     /// SET TRANSACTION.
     Characteristics(AccessMode),
     /// SET SESSION CHARACTERISTICS AS TRANSACTION.
@@ -242,8 +268,8 @@ impl StatementKind {
     }
 
     /// True if it may run in a transaction that failed.
-    pub fn ends_transaction(&self) -> bool {
-        matches!(self, StatementKind::Transaction(Transaction::Commit | Transaction::Rollback))
+    pub fn ends_failure(&self) -> bool {
+        matches!(self, StatementKind::Transaction(Transaction::Commit | Transaction::Rollback | Transaction::RollbackTo(_)))
     }
 
     /// True if it is to lock the rows that it reads, and so must read them with locks.
@@ -275,6 +301,8 @@ impl StatementKind {
             StatementKind::DropProcedure { .. } => "DROP PROCEDURE",
             StatementKind::Call { .. } => "CALL",
             StatementKind::AlterDatabase { .. } => "ALTER DATABASE",
+            StatementKind::AlterTable(_) => "ALTER TABLE",
+            StatementKind::RenameIndex { .. } => "ALTER INDEX",
             StatementKind::Drop { object: ast::ObjectType::Database, .. } => "DROP DATABASE",
             StatementKind::Drop { object: ast::ObjectType::Index, .. } => "DROP INDEX",
             StatementKind::Drop { .. } => "DROP TABLE",
@@ -283,11 +311,15 @@ impl StatementKind {
             StatementKind::Quota(QuotaCommand::Drop { .. }) => "DROP QUOTA",
             StatementKind::Transaction(Transaction::Begin(_)) => "BEGIN",
             StatementKind::Transaction(Transaction::Commit) => "COMMIT",
-            StatementKind::Transaction(Transaction::Rollback) => "ROLLBACK",
+            StatementKind::Transaction(Transaction::Rollback | Transaction::RollbackTo(_)) => "ROLLBACK",
+            StatementKind::Transaction(Transaction::Savepoint(_)) => "SAVEPOINT",
+            StatementKind::Transaction(Transaction::Release(_)) => "RELEASE",
             StatementKind::Transaction(_) | StatementKind::Set { .. } => "SET",
             StatementKind::Reset(_) => "RESET",
             StatementKind::Show(_) | StatementKind::ShowRegions | StatementKind::ShowQuotas => "SHOW",
+            StatementKind::SetConfig { .. } => "SELECT",
             StatementKind::Discard => "DISCARD ALL",
+            StatementKind::Nothing(tag) => tag,
             StatementKind::Deallocate(_) => "DEALLOCATE",
         }
     }

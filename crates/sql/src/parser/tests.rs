@@ -112,7 +112,9 @@ fn transactions_name_their_access_mode() {
     assert_eq!(begin("start transaction read only"), StatementKind::Transaction(Transaction::Begin(AccessMode::ReadOnly)));
     let kind = begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE");
     assert_eq!(kind, StatementKind::Transaction(Transaction::Begin(AccessMode::ReadWrite)));
-    assert_eq!(parse("savepoint a").expect_err("unsupported").state(), SqlState::FeatureNotSupported);
+    assert_eq!(begin("savepoint A"), StatementKind::Transaction(Transaction::Savepoint("a".into())));
+    assert_eq!(begin("rollback to savepoint \"A\""), StatementKind::Transaction(Transaction::RollbackTo("A".into())));
+    assert_eq!(begin("release a"), StatementKind::Transaction(Transaction::Release("a".into())));
 }
 
 #[test]

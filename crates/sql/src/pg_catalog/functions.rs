@@ -1,6 +1,6 @@
 //! The functions of `pg_catalog` that psql and drivers call on system tables.
 
-use super::oids::{index_oid, indexes};
+use super::oids::{check_oid, index_oid, indexes};
 use super::row_function::{function, integer, looked_up, text, yes};
 use super::type_names::{ALL_TYPES, short_name};
 use crate::schema::{ProcedureDescriptor, TableDescriptor};
@@ -16,7 +16,14 @@ pub fn make(tables: &[Arc<TableDescriptor>], procedures: &[Arc<ProcedureDescript
         let unique = if unique { "UNIQUE " } else { "" };
         format!("CREATE {unique}INDEX {name} ON public.{} USING btree ({columns})", table.name)
     });
-    let key_definitions = definitions(tables, |_, _, columns, _| format!("PRIMARY KEY ({columns})"));
+    let mut constraint_definitions = definitions(tables, |table, name, columns, _| {
+        let kind = if table.primary_key_name == name { "PRIMARY KEY" } else { "UNIQUE" };
+        format!("{kind} ({columns})")
+    });
+    for table in tables {
+        let checks = table.checks.iter().enumerate();
+        constraint_definitions.extend(checks.map(|(place, check)| (check_oid(table, place), format!("CHECK ({})", check.condition))));
+    }
     let owner = user.to_string();
     let null = |_: &[Datum]| Datum::Utf8(None);
     let functions = [
@@ -25,7 +32,7 @@ pub fn make(tables: &[Arc<TableDescriptor>], procedures: &[Arc<ProcedureDescript
         text("format_type", |values| Datum::Utf8(integer(values, 0).map(|oid| format_type(oid, integer(values, 1))))),
         text("obj_description", null),
         text("pg_encoding_to_char", |_| Datum::Utf8(Some("UTF8".into()))),
-        text("pg_get_constraintdef", move |values| looked_up(&key_definitions, values)),
+        text("pg_get_constraintdef", move |values| looked_up(&constraint_definitions, values)),
         text("pg_get_expr", |values| values.first().cloned().unwrap_or(Datum::Utf8(None))),
         text("pg_get_indexdef", move |values| looked_up(&index_definitions, values)),
         text("pg_get_userbyid", move |_| Datum::Utf8(Some(owner.clone()))),

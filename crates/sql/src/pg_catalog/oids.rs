@@ -4,9 +4,10 @@ use crate::schema::{Index, TableDescriptor};
 
 /// PostgreSQL gives numbers from here on to what users create.
 pub const FIRST_USER_OID: i64 = 16_384;
-/// Indexes are numbered beyond all tables.
-const FIRST_INDEX_OID: i64 = 1 << 33;
-const INDEXES_PER_TABLE: i64 = 1 << 10;
+/// What belongs to tables is numbered beyond all of them. Clients hold a number in 32 bits.
+const FIRST_PART_OID: i64 = 1 << 31;
+/// The indexes of a table that have numbers of their own, and as many constraints; what is beyond has one by chance.
+const PARTS_OF_KIND: i64 = 32;
 /// PostgreSQL's own number of the schema `pg_catalog`.
 pub const PG_CATALOG_OID: i64 = 11;
 /// The schema of all tables and procedures.
@@ -25,7 +26,24 @@ pub fn table_oid(table: &TableDescriptor) -> i64 {
 
 /// The number of an index of a table; `None` is the primary key.
 pub fn index_oid(table: &TableDescriptor, index: Option<&Index>) -> i64 {
-    FIRST_INDEX_OID + i64::from(table.id.0) * INDEXES_PER_TABLE + index.map_or(0, |index| i64::from(index.id.0))
+    part_oid(table, index.map_or(0, |index| i64::from(index.id.0)), 0)
+}
+
+/// The number of the `CHECK` constraint at a place of its table's list.
+pub fn check_oid(table: &TableDescriptor, place: usize) -> i64 {
+    part_oid(table, place as i64, PARTS_OF_KIND)
+}
+
+fn part_oid(table: &TableDescriptor, number: i64, kind: i64) -> i64 {
+    let table = i64::from(table.id.0);
+    let part = if number < PARTS_OF_KIND {
+        table * 2 * PARTS_OF_KIND + kind + number
+    } else {
+        // Fibonacci hashing.
+        let mixed = ((table << 32 | kind << 24 | number) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> 33) as i64
+    };
+    FIRST_PART_OID + part % FIRST_PART_OID
 }
 
 /// The primary key and the secondary indexes of a table: which, its name, its columns, whether it is unique.

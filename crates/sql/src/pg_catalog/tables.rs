@@ -1,7 +1,7 @@
 //! The system tables, made from the descriptors.
 
 use super::maker::{Maker, flag, number, text};
-use super::oids::{BTREE_OID, HEAP_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID, index_oid, indexes, table_oid};
+use super::oids::{BTREE_OID, HEAP_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID, check_oid, index_oid, indexes, table_oid};
 use super::type_names::{ALL_TYPES, short_name};
 use crate::schema::{DatabaseDescriptor, ProcedureDescriptor, TableDescriptor};
 use datafusion::common::Result;
@@ -67,6 +67,7 @@ fn classes(tables: &[Arc<TableDescriptor>]) -> Maker {
                 ("relkind", text(kind)),
                 ("relreplident", text("d")),
                 ("relhasindex", flag(kind == "r")),
+                ("relchecks", number(if kind == "r" { table.checks.len() as i64 } else { 0 })),
                 ("relispopulated", flag(true)),
             ]
         };
@@ -84,13 +85,13 @@ fn attributes(tables: &[Arc<TableDescriptor>]) -> Maker {
         .texts(&["attname", "attidentity", "attgenerated", "attstorage", "attcompression"])
         .flags(&["attnotnull", "atthasdef", "attisdropped"]);
     for table in tables {
-        for (number_of, position) in table.visible_columns().enumerate() {
+        for position in table.visible_columns() {
             let column = &table.columns[position];
             maker.row(&[
                 ("attrelid", number(table_oid(table))),
                 ("atttypid", number(i64::from(column.ty.oid()))),
                 ("attlen", number(i64::from(column.ty.type_length()))),
-                ("attnum", number(number_of as i64 + 1)),
+                ("attnum", number(i64::from(column.id))),
                 ("atttypmod", number(i64::from(column.ty.type_modifier()))),
                 ("attname", text(column.name.as_str())),
                 ("attidentity", text("")),
@@ -106,11 +107,12 @@ fn attributes(tables: &[Arc<TableDescriptor>]) -> Maker {
 fn defaults(tables: &[Arc<TableDescriptor>]) -> Maker {
     let mut maker = Maker::new("pg_attrdef").numbers(&["oid", "adrelid", "adnum"]).texts(&["adbin"]);
     for table in tables {
-        for (number_of, position) in table.visible_columns().enumerate() {
-            if let Some(default) = &table.columns[position].default {
+        for position in table.visible_columns() {
+            let column = &table.columns[position];
+            if let Some(default) = &column.default {
                 maker.row(&[
                     ("adrelid", number(table_oid(table))),
-                    ("adnum", number(number_of as i64 + 1)),
+                    ("adnum", number(i64::from(column.id))),
                     ("adbin", text(default.as_str())),
                 ]);
             }
@@ -148,16 +150,23 @@ fn constraints(tables: &[Arc<TableDescriptor>]) -> Maker {
         .texts(&["conname", "contype"])
         .flags(&["condeferrable", "condeferred", "convalidated"]);
     for table in tables {
-        for (index, name, ..) in indexes(table).filter(|(index, ..)| index.is_none()) {
-            maker.row(&[
-                ("oid", number(index_oid(table, index))),
+        let constraint = |oid: i64, index: i64, name: &str, kind: &str| {
+            [
+                ("oid", number(oid)),
                 ("connamespace", number(PUBLIC_OID)),
                 ("conrelid", number(table_oid(table))),
-                ("conindid", number(index_oid(table, index))),
+                ("conindid", number(index)),
                 ("conname", text(name)),
-                ("contype", text("p")),
+                ("contype", text(kind)),
                 ("convalidated", flag(true)),
-            ]);
+            ]
+        };
+        for (index, name, ..) in indexes(table).filter(|(index, ..)| index.is_none_or(|index| index.constraint)) {
+            let oid = index_oid(table, index);
+            maker.row(&constraint(oid, oid, name, if index.is_none() { "p" } else { "u" }));
+        }
+        for (place, check) in table.checks.iter().enumerate() {
+            maker.row(&constraint(check_oid(table, place), 0, &check.name, "c"));
         }
     }
     maker

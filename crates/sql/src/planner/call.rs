@@ -52,7 +52,7 @@ async fn plan_body(cx: Planning<'_>, active: &mut Active, procedure: &ProcedureD
         let bound = arguments::bind(cx, active, procedure, &kind).await?;
         let plan = Box::pin(super::plan(cx, active, &bound)).await.map_err(SqlError::without_position)?;
         if plan.parameters.len() > hints.len() {
-            return Err(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter ${}", hints.len() + 1)));
+            return Err(SqlError::undefined_parameter(hints.len() + 1));
         }
         let locks = kind.locks_rows();
         statements.push(Statement { name: kind.name(), locks, plan: Arc::new(plan) });

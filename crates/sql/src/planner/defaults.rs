@@ -8,10 +8,9 @@ use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult};
 use crate::executor::Defaults;
 use crate::executor::evaluate::{Compiled, Scope};
+use crate::parser;
 use crate::schema::{Column, TableDescriptor};
 use datafusion::sql::sqlparser::ast;
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use std::sync::Arc;
 
 /// The defaults of `table`, of whose columns `columns` are given.
@@ -27,9 +26,16 @@ pub fn defaults(engine: &Engine, facts: &Facts, table: &Arc<TableDescriptor>, co
     Ok(Defaults { table: table.clone(), values, given })
 }
 
+/// True if a default has another value for each row.
+pub fn varies_by_row(cx: Planning<'_>, default: &str) -> SqlResult<bool> {
+    let expr = parsed(cx, default)?;
+    let mut expressions = Expressions::new(cx, Scope::default(), Parameters::of(&expr, &[])?)?;
+    Ok(expressions.plan(&expr, None, "DEFAULT")?.is_volatile())
+}
+
 fn parsed(cx: Planning<'_>, text: &str) -> SqlResult<ast::Expr> {
     let invalid = |error| SqlError::corrupted(format!("the default {text}"), error);
-    let mut expr = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).and_then(|mut parser| parser.parse_expr()).map_err(invalid)?;
+    let mut expr = parser::expression(text).map_err(invalid)?;
     super::rewrite::rewrite(&mut expr, cx.facts)?;
     Ok(expr)
 }

@@ -77,7 +77,8 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
     };
     let defaults = defaults(cx.engine, cx.facts, &table, &columns)?;
     let result_columns = returning.as_ref().map(|returning| returning.columns.clone());
-    let body = Body::Insert(InsertPlan { table, source, defaults, columns, on_conflict, update, returning });
+    let writer = super::writer::writer(cx, &table)?;
+    let body = Body::Insert(InsertPlan { writer, source, defaults, columns, on_conflict, update, returning });
     Ok(Plan { tables, once: false, parameters: outputs.parameters, columns: result_columns, body })
 }
 

@@ -15,7 +15,9 @@ mod arguments;
 mod assignment;
 mod call;
 mod conflict;
+mod conversion;
 mod defaults;
+mod definition;
 mod expression;
 mod insert;
 mod modify;
@@ -27,12 +29,16 @@ mod rewrite;
 mod select;
 mod singleton;
 mod tokens;
+mod writer;
 
 pub use arguments::procedure_name;
 pub use call::check as check_procedure;
-pub use defaults::defaults;
+pub use conversion::{Conversion, conversion};
+pub use defaults::{defaults, varies_by_row};
+pub use definition::{Constraint, check_table, column_definition, constraint, default_text, index_spec, procedure_spec, table_spec};
 pub use rewrite::unqualified;
 pub use tokens::plan as plan_tokens;
+pub use writer::writer;
 
 use crate::context::Facts;
 use crate::engine::Engine;

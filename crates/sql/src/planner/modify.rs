@@ -119,7 +119,8 @@ fn plan_by_keys(
     };
     let returning = returning.map(|planned| planned.compile(&compiler, &table)).transpose()?;
     let columns = returning.as_ref().map(|returning| returning.columns.clone());
-    let body = Body::Modify(ModifyPlan { table: table.clone(), rows: Source::Keys { access, filter }, change, returning });
+    let writer = super::writer::writer(cx, &table)?;
+    let body = Body::Modify(ModifyPlan { writer, rows: Source::Keys { access, filter }, change, returning });
     Ok(Plan { tables: vec![table], once: false, parameters: compiler.parameters, columns, body })
 }
 
@@ -156,7 +157,8 @@ async fn plan_by_query(
     let compiler = expressions.finish();
     let returning = returning.map(|planned| planned.compile(&compiler, &table)).transpose()?;
     let columns = returning.as_ref().map(|returning| returning.columns.clone());
-    tables.push(table.clone());
-    let body = Body::Modify(ModifyPlan { table, rows: Source::Query(plan), change, returning });
+    let writer = super::writer::writer(cx, &table)?;
+    tables.push(table);
+    let body = Body::Modify(ModifyPlan { writer, rows: Source::Query(plan), change, returning });
     Ok(Plan { tables, once: false, parameters: compiler.parameters, columns, body })
 }

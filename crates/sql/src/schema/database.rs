@@ -12,6 +12,7 @@ const DEFAULT_DATABASE_ID: DatabaseId = DatabaseId(1);
 
 /// A database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DatabaseDescriptor {
     /// Names it in keys.
     pub id: DatabaseId,

@@ -8,4 +8,4 @@ mod table;
 pub use database::{DEFAULT_DATABASE, DatabaseDescriptor};
 pub use ids::{DatabaseId, IndexId, TableId};
 pub use procedure::{PROCEDURE_PARAMETERS_MAX, ProcedureDescriptor, ProcedureParameter, signature};
-pub use table::{Column, Index, TableDescriptor};
+pub use table::{Check, Column, Index, TableDescriptor};

@@ -9,6 +9,7 @@ pub const PROCEDURE_PARAMETERS_MAX: usize = 100;
 
 /// A parameter of a procedure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ProcedureParameter {
     /// Its name.
     pub name: String,
@@ -18,6 +19,7 @@ pub struct ProcedureParameter {
 
 /// A procedure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ProcedureDescriptor {
     /// The database it belongs to.
     pub database: DatabaseId,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Column {
     /// Names it in stored rows. Never used twice in its table.
     pub id: u32,
@@ -20,11 +21,35 @@ pub struct Column {
     /// The expression, in SQL, of the value of rows that give none.
     pub default: Option<String>,
     /// True for the row id of a table without a primary key, which `SELECT *` does not show.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
+    /// The value, as rows hold it, of rows that were written before the column was added; `None` is NULL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Vec<u8>>,
+}
+
+impl Column {
+    /// A column that may be NULL and has no default.
+    pub fn new(id: u32, name: impl Into<String>, ty: SqlType) -> Column {
+        Column { id, name: name.into(), ty, nullable: true, default: None, hidden: false, missing: None }
+    }
+}
+
+/// A `CHECK` constraint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Its name, which no other constraint of its table has.
+    pub name: String,
+    /// The condition, in SQL, that must not be false for any row.
+    pub condition: String,
+    /// The positions of the columns that it names in [`TableDescriptor::columns`].
+    pub columns: Vec<usize>,
 }
 
 /// A secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Index {
     /// Names it in keys.
     pub id: IndexId,
@@ -32,12 +57,16 @@ pub struct Index {
     pub name: String,
     /// True if no two rows may have the same values, none of them NULL.
     pub unique: bool,
+    /// True if it is that of a `UNIQUE` constraint, and goes only with that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub constraint: bool,
     /// The positions of its columns in [`TableDescriptor::columns`].
     pub columns: Vec<usize>,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TableDescriptor {
     /// The database it belongs to.
     pub database: DatabaseId,
@@ -53,6 +82,11 @@ pub struct TableDescriptor {
     pub primary_key_name: String,
     /// Its secondary indexes.
     pub indexes: Vec<Index>,
+    /// Its `CHECK` constraints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+    /// The id of the next column.
+    pub(crate) next_column: u32,
     /// The id of the next index.
     pub(crate) next_index: u32,
 }
@@ -78,6 +112,12 @@ impl TableDescriptor {
         self.indexes.iter().find(|index| index.name == name)
     }
 
+    /// True if it has a constraint of that name.
+    pub(crate) fn has_constraint(&self, name: &str) -> bool {
+        let keys = self.indexes.iter().filter(|index| index.constraint).map(|index| &index.name);
+        keys.chain(self.checks.iter().map(|check| &check.name)).chain([&self.primary_key_name]).any(|known| known == name)
+    }
+
     /// The names of its indexes, the primary key's included if it has one.
     pub(crate) fn index_names(&self) -> impl Iterator<Item = &str> {
         let primary = Some(self.primary_key_name.as_str()).filter(|name| !name.is_empty());
@@ -90,9 +130,11 @@ impl TableDescriptor {
         let key = |positions: &[usize]| !positions.is_empty() && positions.iter().all(|position| *position < self.columns.len());
         self.database.0 > 0
             && self.columns.windows(2).all(|pair| pair[0].id < pair[1].id)
+            && self.columns.iter().all(|column| column.id < self.next_column)
             && self.columns.iter().all(|column| column.ty.is_sound())
             && key(&self.primary_key)
             && self.primary_key.iter().all(|position| !self.columns[*position].nullable)
             && self.indexes.iter().all(|index| key(&index.columns) && (1..self.next_index).contains(&index.id.0))
+            && self.checks.iter().flat_map(|check| &check.columns).all(|position| *position < self.columns.len())
     }
 }

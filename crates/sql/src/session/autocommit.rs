@@ -112,8 +112,7 @@ impl Session {
                 Err(error)
             }
             Ok((plan, effect @ Effect::Rows(_))) => {
-                let settings = self.facts.settings.clone();
-                self.state = State::Implicit(Open { mode, handle: Some(handle), settings, local: false });
+                self.state = State::Implicit(Open::new(mode, Some(handle), self.facts.settings.clone()));
                 Ok(outcome(kind, &plan, effect))
             }
             Ok((plan, effect)) => {

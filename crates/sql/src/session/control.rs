@@ -1,5 +1,6 @@
 //! BEGIN, COMMIT, ROLLBACK, and the ends that transactions come to by themselves.
 
+use super::savepoints::Failed;
 use super::{Open, Outcome, Session, State, as_of};
 use crate::context::{ReadPreference, Settings};
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -12,6 +13,9 @@ impl Session {
             Transaction::Begin(access) => self.begin(*access, as_of),
             Transaction::Commit => self.commit().await,
             Transaction::Rollback => self.rollback().await,
+            Transaction::Savepoint(name) => self.savepoint(name).await,
+            Transaction::RollbackTo(name) => self.roll_back_to(name).await,
+            Transaction::Release(name) => self.release(name),
             Transaction::Characteristics(access) => self.set_characteristics(*access),
             Transaction::SessionCharacteristics(access) => {
                 self.read_only = match access {
@@ -37,8 +41,8 @@ impl Session {
                 self.state = State::Explicit(open);
                 return done;
             }
-            State::Failed(settings) => {
-                self.state = State::Failed(settings);
+            State::Failed(failed) => {
+                self.state = State::Failed(failed);
                 return Err(SqlError::in_failed_transaction());
             }
             State::Idle | State::Implicit(_) => {}
@@ -47,7 +51,7 @@ impl Session {
             Some(text) => ReadMode::Stale(as_of::timestamp(text, self.engine.now())?),
             None => self.mode_of(access),
         };
-        self.state = State::Explicit(Open { mode, handle: None, settings: self.facts.settings.clone(), local: false });
+        self.state = State::Explicit(Open::new(mode, None, self.facts.settings.clone()));
         done
     }
 
@@ -94,8 +98,8 @@ impl Session {
                 self.commit_open(open).await?;
                 Ok(Outcome::Done("COMMIT".into()))
             }
-            State::Failed(settings) => {
-                self.restore(settings);
+            State::Failed(failed) => {
+                self.give_up(failed).await;
                 Ok(Outcome::Done("ROLLBACK".into()))
             }
             State::Idle => {
@@ -108,7 +112,7 @@ impl Session {
     async fn rollback(&mut self) -> SqlResult<Outcome> {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Explicit(open) | State::Implicit(open) => self.abandon(open, false).await,
-            State::Failed(settings) => self.restore(settings),
+            State::Failed(failed) => self.give_up(failed).await,
             State::Idle => self.warn(SqlState::NoActiveSqlTransaction, "there is no transaction in progress"),
         }
         Ok(Outcome::Done("ROLLBACK".into()))
@@ -130,11 +134,14 @@ impl Session {
         let conflict = error.is_retryable();
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Implicit(open) => self.abandon(open, conflict).await,
+            State::Explicit(open) if error.spares_transaction() && !open.savepoints.is_empty() => {
+                self.state = State::Failed(Failed::kept(open));
+            }
             State::Explicit(open) => {
                 if let Some(handle) = &open.handle {
                     handle.rollback(conflict).await;
                 }
-                self.state = State::Failed(open.settings);
+                self.state = State::Failed(Failed::of(open.settings, error));
             }
             other => self.state = other,
         }
@@ -160,7 +167,14 @@ impl Session {
         self.restore(open.settings);
     }
 
-    fn restore(&mut self, settings: Settings) {
+    async fn give_up(&mut self, failed: Failed) {
+        match failed.open {
+            Some(open) => self.abandon(open, false).await,
+            None => self.restore(failed.settings),
+        }
+    }
+
+    pub(super) fn restore(&mut self, settings: Settings) {
         if self.facts.settings != settings {
             let before: Vec<_> = self.facts.settings.reported().collect();
             self.facts.settings = settings;

@@ -5,13 +5,14 @@
 
 use super::copy_in::{CopyIn, Fields, Input, Lines, Sink, Tuples, fields};
 use super::{Company, Open, Outcome, Session, State};
+use crate::catalog::visible;
 use crate::context::ReadPreference;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::Steps;
 use crate::one_shot::{Merged, Unmerged};
 use crate::parser::{CopyFrom, CopyKind, fold};
-use crate::planner::{defaults, unqualified};
-use crate::storage::{Batch, OnConflict, insert};
+use crate::planner::{defaults, unqualified, writer};
+use crate::storage::{Batch, OnConflict};
 use crate::txn::Active;
 use bytes::BytesMut;
 use rhumb_commit::transaction::{Operated, ReadMode};
@@ -26,7 +27,7 @@ impl Session {
             }
             let settings = self.facts.settings.clone();
             let mode = if settings.read_preference() == ReadPreference::Active { ReadMode::Active } else { ReadMode::Optimistic };
-            self.state = State::Implicit(Open { mode, handle: None, settings, local: false });
+            self.state = State::Implicit(Open::new(mode, None, settings));
         }
         let (handle, mode) = self.transaction().await?;
         if mode.is_read_only() {
@@ -41,20 +42,18 @@ impl Session {
         };
         let columns: Vec<usize> = match copy.columns.as_slice() {
             [] => table.visible_columns().collect(),
-            names => names
-                .iter()
-                .map(|name| table.column(&fold(name)).ok_or_else(|| SqlError::undefined_column(&fold(name))))
-                .collect::<SqlResult<_>>()?,
+            names => names.iter().map(|name| visible(&table, &fold(name))).collect::<SqlResult<_>>()?,
         };
         let mut named = BTreeSet::new();
         if let Some(&twice) = columns.iter().find(|column| !named.insert(**column)) {
             return Err(SqlError::duplicate_column(&table.columns[twice].name));
         }
         let defaults = defaults(&self.engine, &self.facts, &table, &columns)?;
+        let writer = writer(self.planning(), &table)?;
         let sink = if travels { Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 } } else { Sink::Batch(Batch::default()) };
         Ok(Outcome::Copy(Box::new(CopyIn {
             handle,
-            table,
+            writer,
             columns,
             defaults,
             input: match copy.format.kind {
@@ -144,6 +143,9 @@ impl Session {
     fn take_row(&self, copy: &mut CopyIn, fields: &Fields) -> SqlResult<()> {
         copy.line += 1;
         let row = copy.row(&self.engine, fields).map_err(|error| copy.place(error))?;
+        if matches!(copy.sink, Sink::Operations { .. }) {
+            copy.writer.check(&self.engine, 1, |_| &row).map_err(|error| copy.place(error))?;
+        }
         copy.sink.take(row)?;
         copy.rows += 1;
         Ok(())
@@ -158,7 +160,7 @@ impl Session {
         self.interrupt
             .within(async {
                 let mut active = copy.handle.lock().await?;
-                insert(active.txn.as_mut(), &copy.table, &rows, &OnConflict::Error).await
+                copy.writer.insert(&self.engine, active.txn.as_mut(), &rows, &OnConflict::Error).await
             })
             .await?;
         Ok(())

@@ -5,16 +5,14 @@ mod tuples;
 
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::executor::{Defaults, Steps};
+use crate::executor::{Defaults, Steps, Writer};
 use crate::parser::CopyFormat;
-use crate::schema::TableDescriptor;
 use crate::storage::{Batch, Row};
 use crate::txn::TransactionHandle;
 use crate::types::wire::{Format, read_parameter};
 use crate::types::{coerce, parse_text};
 use bytes::Bytes;
 use rhumb_commit::one_shot::operation::{OPERATIONS_MAX, Operation, TXN_BYTES_MAX};
-use std::sync::Arc;
 
 pub use lines::fields;
 pub use {lines::Lines, tuples::Tuples};
@@ -22,7 +20,7 @@ pub use {lines::Lines, tuples::Tuples};
 /// A COPY under way.
 pub struct CopyIn {
     pub(super) handle: TransactionHandle,
-    pub(super) table: Arc<TableDescriptor>,
+    pub(super) writer: Writer,
     /// The positions of the columns that the data gives, in its order.
     pub(super) columns: Vec<usize>,
     pub(super) defaults: Defaults,
@@ -94,7 +92,7 @@ impl CopyIn {
             Fields::Binary(fields) => fields.len(),
         };
         if given != self.columns.len() {
-            let missing = self.columns.get(given).map(|&column| self.table.columns[column].name.as_str());
+            let missing = self.columns.get(given).map(|&column| self.writer.table.columns[column].name.as_str());
             let message = match missing {
                 Some(column) => format!("missing data for column \"{column}\""),
                 None => "extra data after last expected column".to_string(),
@@ -103,7 +101,7 @@ impl CopyIn {
         }
         let mut row = self.defaults.row(engine)?;
         for (position, &column) in self.columns.iter().enumerate() {
-            let ty = &self.table.columns[column].ty;
+            let ty = &self.writer.table.columns[column].ty;
             row[column] = match fields {
                 Fields::Text(fields) => fields[position].as_ref().map_or_else(|| Ok(ty.null()), |text| parse_text(ty, text))?,
                 Fields::Binary(fields) => coerce(ty, read_parameter(ty, fields[position].as_deref(), Format::Binary)?)?,
@@ -114,7 +112,7 @@ impl CopyIn {
 
     /// An error with the line that it is about.
     pub(super) fn place(&self, error: SqlError) -> SqlError {
-        error.with_detail(format!("COPY {}, line {}", self.table.name, self.line))
+        error.with_detail(format!("COPY {}, line {}", self.writer.table.name, self.line))
     }
 
     /// The number of columns in a row of the data.

@@ -3,17 +3,15 @@
 //! Outside BEGIN the statement is a transaction of its own, run again if another one was in its way.
 
 use super::{Company, Outcome, Session, State};
-use crate::catalog::{ColumnSpec, IndexSpec, KeySpec, ProcedureSpec, TableSpec};
 use crate::context::of_database;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::delete_all;
 use crate::parser::{Create, ProcedureDefinition, StatementKind, fold};
-use crate::planner::{Planning, check_procedure, procedure_name, unqualified};
+use crate::planner::{check_procedure, check_table, index_spec, procedure_name, procedure_spec, table_spec, unqualified};
 use crate::protocols::{PROTOCOLS, Protocol, SharedOption};
-use crate::schema::ProcedureParameter;
 use crate::txn::{Active, TransactionHandle};
 use crate::types::SqlType;
-use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
+use datafusion::sql::sqlparser::ast;
 use rhumb_commit::transaction::ReadMode;
 use std::collections::BTreeMap;
 
@@ -67,8 +65,11 @@ impl Session {
     async fn change_catalog(&self, handle: &TransactionHandle, kind: &StatementKind) -> SqlResult<()> {
         let mut active = handle.lock().await?;
         active.txn.bound_waits(self.longest_wait());
-        if let StatementKind::Create(Create::Procedure(definition)) = kind {
-            return self.create_procedure(&mut active, definition).await;
+        match kind {
+            StatementKind::Create(Create::Procedure(definition)) => return self.create_procedure(&mut active, definition).await,
+            StatementKind::AlterTable(alter) => return self.alter_table(&mut active, alter).await,
+            StatementKind::RenameIndex { name, to } => return self.rename_index(&mut active, name, to).await,
+            _ => {}
         }
         let Active { txn, catalog, .. } = &mut *active;
         let (txn, database) = (txn.as_mut(), self.facts.database.as_str());
@@ -104,7 +105,10 @@ impl Session {
             StatementKind::AlterDatabase { name, setting: None, .. } => catalog.alter_database(txn, name, BTreeMap::clear).await,
             StatementKind::Create(Create::Table(table)) => {
                 let spec = table_spec(table, database)?;
-                catalog.create_table(txn, database, &spec, table.if_not_exists).await.map(drop)
+                if !catalog.create_table(txn, database, &spec, table.if_not_exists).await? {
+                    return Ok(());
+                }
+                check_table(self.planning(), &catalog.table(txn, database, &spec.name).await?)
             }
             StatementKind::Create(Create::Index(index)) => {
                 let spec = index_spec(index, database)?;
@@ -157,9 +161,8 @@ impl Session {
         let database = self.facts.database.as_str();
         let spec = procedure_spec(definition, database)?;
         let created = active.catalog.create_procedure(active.txn.as_mut(), database, spec, definition.or_replace).await?;
-        let cx = Planning { engine: &self.engine, facts: &self.facts, hints: &[] };
         let one_shot = self.home.gateway().takes_operations().then(|| self.home.protocol());
-        check_procedure(cx, active, &created, one_shot).await
+        check_procedure(self.planning(), active, &created, one_shot).await
     }
 }
 
@@ -224,96 +227,4 @@ fn described(name: &str, protocol: Protocol) -> String {
         Some(option) => format!("protocol = '{name}', and with it {} or {}", option.example, option.other_example),
         None => format!("protocol = '{name}'"),
     }
-}
-
-fn table_spec(table: &ast::CreateTable, database: &str) -> SqlResult<TableSpec> {
-    if table.query.is_some() || table.like.is_some() || table.temporary || table.inherits.is_some() || table.partition_by.is_some() {
-        return Err(SqlError::unsupported("only CREATE TABLE name (columns) is supported"));
-    }
-    let mut spec =
-        TableSpec { name: fold(&unqualified(&table.name, database)?), columns: Vec::new(), primary_key: None, unique: Vec::new() };
-    for column in &table.columns {
-        let name = fold(&column.name);
-        let mut column_spec = ColumnSpec { name: name.clone(), ty: SqlType::from_ast(&column.data_type)?, nullable: true, default: None };
-        for option in &column.options {
-            let key = || KeySpec { name: option.name.as_ref().map(fold), columns: vec![name.clone()] };
-            match &option.option {
-                ColumnOption::Null => {}
-                ColumnOption::NotNull => column_spec.nullable = false,
-                ColumnOption::Default(value) => column_spec.default = Some(value.to_string()),
-                ColumnOption::PrimaryKey(_) => set_primary_key(&mut spec, key())?,
-                ColumnOption::Unique(_) => spec.unique.push(key()),
-                other => return Err(unsupported_option(other)),
-            }
-        }
-        spec.columns.push(column_spec);
-    }
-    for constraint in &table.constraints {
-        match constraint {
-            TableConstraint::PrimaryKey(key) => {
-                let key = KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? };
-                set_primary_key(&mut spec, key)?;
-            }
-            TableConstraint::Unique(key) => {
-                spec.unique.push(KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? });
-            }
-            TableConstraint::ForeignKey(_) => return Err(SqlError::unsupported("FOREIGN KEY constraints are not supported")),
-            TableConstraint::Check(_) => return Err(SqlError::unsupported("CHECK constraints are not supported")),
-            other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
-        }
-    }
-    Ok(spec)
-}
-
-fn procedure_spec(definition: &ProcedureDefinition, database: &str) -> SqlResult<ProcedureSpec> {
-    let parameters =
-        definition.parameters.iter().map(|(name, ty)| Ok(ProcedureParameter { name: name.clone(), ty: SqlType::from_ast(ty)? }));
-    Ok(ProcedureSpec {
-        name: fold(&unqualified(&definition.name, database)?),
-        parameters: parameters.collect::<SqlResult<_>>()?,
-        body: definition.body.clone(),
-    })
-}
-
-fn set_primary_key(spec: &mut TableSpec, key: KeySpec) -> SqlResult<()> {
-    if spec.primary_key.replace(key).is_some() {
-        let message = format!("multiple primary keys for table \"{}\" are not allowed", spec.name);
-        return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
-    }
-    Ok(())
-}
-
-fn unsupported_option(option: &ColumnOption) -> SqlError {
-    match option {
-        ColumnOption::ForeignKey(_) => SqlError::unsupported("FOREIGN KEY constraints are not supported"),
-        ColumnOption::Check(_) => SqlError::unsupported("CHECK constraints are not supported"),
-        ColumnOption::Generated { .. } | ColumnOption::Identity(_) => SqlError::unsupported("generated columns are not supported"),
-        other => SqlError::unsupported(format!("the column option {other} is not supported")),
-    }
-}
-
-fn index_spec(index: &ast::CreateIndex, database: &str) -> SqlResult<IndexSpec> {
-    if index.predicate.is_some() || !index.include.is_empty() || index.nulls_distinct == Some(false) {
-        return Err(SqlError::unsupported("only CREATE INDEX name ON table (columns) is supported"));
-    }
-    Ok(IndexSpec {
-        name: index.name.as_ref().map(|name| unqualified(name, database).map(|name| fold(&name))).transpose()?,
-        table: fold(&unqualified(&index.table_name, database)?),
-        unique: index.unique,
-        columns: key_columns(&index.columns)?,
-    })
-}
-
-/// The columns of a key or an index: plain columns in ascending order, which can be read backwards as well.
-fn key_columns(columns: &[ast::IndexColumn]) -> SqlResult<Vec<String>> {
-    columns
-        .iter()
-        .map(|column| match (&column.column.expr, column.column.options.asc) {
-            (ast::Expr::Identifier(ident), None | Some(true)) => Ok(fold(ident)),
-            (ast::Expr::Identifier(_), Some(false)) => {
-                Err(SqlError::unsupported("descending keys are not supported").with_hint("An ascending one is read backwards as fast."))
-            }
-            (other, _) => Err(SqlError::unsupported(format!("a key over the expression {other} is not supported"))),
-        })
-        .collect()
 }

@@ -3,13 +3,15 @@
 //! ```text
 //!            a statement                 BEGIN
 //!   Implicit ←────────── Idle ─────────────────────→ Explicit ──(an error)──→ Failed
-//!      └── finish ────────↑ └←──── COMMIT, ROLLBACK ────┴──── COMMIT, ROLLBACK ──┘
+//!      └── finish ────────↑ └←──── COMMIT, ROLLBACK ────┼──── COMMIT, ROLLBACK ──┤
+//!                                                       └←── ROLLBACK TO ────────┘
 //! ```
 //! A statement outside BEGIN that stands alone is *autocommit*: it reads without locks and is run again, with locks, if
 //! another transaction was in its way. Statements that arrive together, outside BEGIN, share one implicit transaction.
 //! What is done to quotas is part of no transaction: it takes effect at once, and once.
 //! Nothing is reported as done before it is committed, and a commit of unknown outcome is reported as just that.
 
+mod alter;
 mod as_of;
 mod autocommit;
 mod bounds;
@@ -23,6 +25,7 @@ mod outcome;
 mod prepared;
 mod quota;
 mod run;
+mod savepoints;
 mod show;
 
 pub use copy_in::CopyIn;
@@ -41,6 +44,7 @@ use interrupt::Interrupt;
 use prepared::Texts;
 use rhumb_commit::transaction::ReadMode;
 use rhumb_core::Timestamp;
+use savepoints::{Failed, Savepoint};
 use std::sync::Arc;
 
 /// What the client may do next.
@@ -50,7 +54,7 @@ pub enum Status {
     Idle,
     /// In a transaction.
     InTransaction,
-    /// In a transaction that failed: only COMMIT and ROLLBACK are taken, and both roll back.
+    /// In a transaction that failed: only COMMIT and ROLLBACK are taken, which both roll back, and ROLLBACK TO SAVEPOINT.
     Failed,
 }
 
@@ -65,6 +69,14 @@ struct Open {
     settings: Settings,
     /// True if SET LOCAL changed settings.
     local: bool,
+    /// Those made and not released, the newest last.
+    savepoints: Vec<Savepoint>,
+}
+
+impl Open {
+    fn new(mode: ReadMode, handle: Option<TransactionHandle>, settings: Settings) -> Open {
+        Open { mode, handle, settings, local: false, savepoints: Vec::new() }
+    }
 }
 
 #[derive(Debug)]
@@ -74,7 +86,7 @@ enum State {
     Implicit(Open),
     /// Begun by BEGIN.
     Explicit(Open),
-    Failed(Settings),
+    Failed(Failed),
 }
 
 /// One client's session.

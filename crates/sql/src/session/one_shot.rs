@@ -14,6 +14,7 @@
 use super::autocommit::AUTOCOMMIT_ATTEMPTS_MAX;
 use super::outcome::{Outcome, outcome};
 use super::prepared::{Prepared, check_parameters};
+use super::savepoints::Failed;
 use super::{Session, State};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::Running;
@@ -67,7 +68,7 @@ impl Session {
             Attempt::Failed(error) => {
                 if is_block {
                     // COMMIT was not reached.
-                    self.state = State::Failed(self.facts.settings.clone());
+                    self.state = State::Failed(Failed::ended(self.facts.settings.clone()));
                 }
                 return Err(error);
             }

@@ -1,7 +1,7 @@
 //! Statements parsed and planned once, and a session's memory of them.
 
 use super::outcome::Described;
-use crate::error::{SqlError, SqlResult, SqlState};
+use crate::error::{SqlError, SqlResult};
 use crate::executor::Plan;
 use crate::parser::{self, Statement};
 use crate::quota::TokensPlan;
@@ -88,7 +88,7 @@ pub fn check_parameters(given: &[Datum], wanted: &[SqlType]) -> SqlResult<()> {
     if given.len() == wanted.len() {
         return Ok(());
     }
-    Err(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter ${}", given.len() + 1)))
+    Err(SqlError::undefined_parameter(given.len() + 1))
 }
 
 /// The statements of one text.

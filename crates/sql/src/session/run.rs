@@ -36,6 +36,11 @@ impl Session {
                 self.change_setting(name, value.as_deref(), *local)?;
                 done("SET")
             }
+            StatementKind::SetConfig { name, value, local } => {
+                self.change_setting(name, Some(value), *local)?;
+                self.shown(name, "set_config")
+            }
+            StatementKind::Nothing(tag) => done(tag),
             StatementKind::Reset(Some(name)) => {
                 self.change_setting(name, None, false)?;
                 done("RESET")
@@ -58,6 +63,8 @@ impl Session {
             StatementKind::Copy(copy) => self.begin_copy(copy, company).await,
             StatementKind::Create(_)
             | StatementKind::AlterDatabase { .. }
+            | StatementKind::AlterTable(_)
+            | StatementKind::RenameIndex { .. }
             | StatementKind::Drop { .. }
             | StatementKind::DropProcedure { .. }
             | StatementKind::Truncate(_) => self.run_ddl(&prepared.statement.kind, company).await,
@@ -82,6 +89,9 @@ impl Session {
         self.restart_clock();
         match &prepared.statement.kind {
             StatementKind::Show(name) => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_show(name)) }),
+            StatementKind::SetConfig { .. } => {
+                Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_show("set_config")) })
+            }
             StatementKind::ShowRegions => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_regions()) }),
             StatementKind::ShowQuotas => Ok(Described { parameters: Vec::new(), columns: Some(super::show::columns_of_quotas()) }),
             StatementKind::Tokens(query) => {
@@ -185,7 +195,8 @@ impl Session {
         }
         let (plan, effect) = match self.run_plan(&handle, prepared, parameters).await {
             // A transaction that would have ended in a conflict must not blame rows that it should never have met.
-            Err(error) if error.may_depend_on_rows() && !mode.is_read_only() => {
+            // One with savepoints may go on after the error, and is validated by its commit.
+            Err(error) if error.may_depend_on_rows() && !mode.is_read_only() && !self.has_savepoints() => {
                 return Err(handle.validate(self.facts.settings.commit_options()).await.err().unwrap_or(error));
             }
             result => result?,
@@ -205,7 +216,7 @@ impl Session {
     pub(super) async fn transaction(&mut self) -> SqlResult<(TransactionHandle, ReadMode)> {
         if matches!(self.state, State::Idle) {
             let mode = self.batch_mode();
-            self.state = State::Implicit(Open { mode, handle: None, settings: self.facts.settings.clone(), local: false });
+            self.state = State::Implicit(Open::new(mode, None, self.facts.settings.clone()));
         }
         let home = self.home.clone();
         let open = self.open_transaction().ok_or_else(SqlError::in_failed_transaction)?;
@@ -237,7 +248,7 @@ impl Session {
     }
 
     fn check_not_failed(&self, kind: &StatementKind) -> SqlResult<()> {
-        let refused = matches!(self.state, State::Failed(_)) && !kind.ends_transaction();
+        let refused = matches!(self.state, State::Failed(_)) && !kind.ends_failure();
         if refused { Err(SqlError::in_failed_transaction()) } else { Ok(()) }
     }
 }

@@ -37,6 +37,12 @@ impl Session {
         Ok(Outcome::Rows { columns: columns_of_show(name), rows, tag: Tag::Fixed("SHOW".into()) })
     }
 
+    /// The value of a setting as the one row of a SELECT, in a column of that name.
+    pub(super) fn shown(&self, setting: &str, column: &str) -> SqlResult<Outcome> {
+        let rows = buffered(vec![vec![text(self.facts.settings.get(setting)?)]]);
+        Ok(Outcome::Rows { columns: columns_of_show(column), rows, tag: Tag::Counted("SELECT") })
+    }
+
     pub(super) async fn show_quotas(&self) -> SqlResult<Outcome> {
         let quotas = self.engine.quotas()?;
         let infos = self.interrupt.within(async { Ok(quotas.list().await?) }).await?;

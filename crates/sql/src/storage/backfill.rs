@@ -1,10 +1,10 @@
 //! Filling a new index from the rows there are, within one transaction.
 
-use crate::error::{SqlError, SqlResult, SqlState};
+use crate::error::{SqlError, SqlResult};
 use crate::schema::{Index, TableDescriptor};
 use crate::storage::layout::{entry_key, entry_value, key_of, unique_key};
 use crate::storage::scan::{Cursor, ScanSpec, SearchedIndex};
-use crate::storage::write::key_text;
+use crate::storage::write::duplicated;
 use rhumb_commit::transaction::Transaction;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The most entries that one transaction writes to an index.
 pub const BACKFILL_ROWS_MAX: usize = 50_000;
 
-/// Writes the entries of all rows of `table` to `index`, which the table need not list yet. Errors: 23505 if two rows
+/// Writes the entries of all rows of `table` to `index`, one of its own. Errors: 23505 if two rows
 /// have the same key in a unique one, 54000 if there are too many rows.
 pub(crate) async fn fill_index(txn: &mut dyn Transaction, table: &Arc<TableDescriptor>, index: &Index) -> SqlResult<()> {
     let mut rows = Cursor::open(table.clone(), ScanSpec::all(SearchedIndex::Primary))?;
@@ -33,10 +33,7 @@ pub(crate) async fn fill_index(txn: &mut dyn Transaction, table: &Arc<TableDescr
                 && let Some(key) = unique_key(table, index, index.columns.iter().map(|position| &row[*position]))?
                 && !seen.insert(key)
             {
-                let message = format!("could not create unique index \"{}\"", index.name);
-                return Err(SqlError::new(SqlState::UniqueViolation, message)
-                    .with_detail(format!("Key {} is duplicated.", key_text(table, &index.columns, row)))
-                    .with_constraint(&index.name));
+                return Err(duplicated(table, index.id, row));
             }
             txn.put(entry_key(table, index, row)?, entry_value(&key_of(table, row)?))?;
         }

@@ -5,6 +5,7 @@ use crate::schema::{Column, DatabaseId, TableDescriptor, TableId};
 use crate::storage::Row;
 use crate::storage::key_codec::{decode, encode};
 use crate::storage::layout::{KEY_BYTES_MAX, decode_row, key_of, value_of};
+use crate::storage::row_codec::payload;
 use crate::types::samples::TYPES;
 use crate::types::{Datum, SqlType, coerce};
 use proptest::prelude::*;
@@ -101,13 +102,9 @@ fn deterministic() -> proptest::test_runner::TestRng {
 
 /// A table with a column of every type, the first three its key.
 fn wide_table() -> TableDescriptor {
-    let column = |(position, ty): (usize, &SqlType)| Column {
-        id: position as u32 * 50 + 1,
-        name: format!("c{position}"),
-        ty: *ty,
-        nullable: position >= 3,
-        default: None,
-        hidden: false,
+    let column = |(position, ty): (usize, &SqlType)| {
+        let column = Column::new(position as u32 * 50 + 1, format!("c{position}"), *ty);
+        Column { nullable: position >= 3, ..column }
     };
     TableDescriptor {
         database: DatabaseId(7),
@@ -117,6 +114,8 @@ fn wide_table() -> TableDescriptor {
         primary_key: vec![2, 0, 1],
         primary_key_name: "wide_pkey".into(),
         indexes: Vec::new(),
+        checks: Vec::new(),
+        next_column: 10_000,
         next_index: 1,
     }
 }
@@ -141,7 +140,12 @@ fn same(one: &Datum, other: &Datum) -> bool {
 
 #[test]
 fn rows_come_back_as_they_were() {
-    let table = wide_table();
+    let mut table = wide_table();
+    // Half of them are columns that were added when there were rows.
+    for column in table.columns[3..].iter_mut().step_by(2) {
+        let bytes = usize::try_from(column.ty.type_length()).unwrap_or(1);
+        column.missing = Some(vec![0; bytes]);
+    }
     let mut runner = TestRunner::new_with_rng(Config::with_cases(1_000), deterministic());
     let checked = runner.run(&rows(&table), |row| {
         let (key, value) = (key_of(&table, &row).expect("a row"), value_of(&table, &row).expect("a row"));
@@ -163,10 +167,17 @@ fn a_row_outlives_columns_that_come_and_go() {
     row[5] = Datum::Int32(Some(6));
     let (key, value) = (key_of(&table, &row).expect("a row"), value_of(&table, &row).expect("a row"));
     table.columns.remove(4);
-    table.columns.push(Column { id: 9_999, name: "new".into(), ty: SqlType::Text, nullable: true, default: None, hidden: false });
-    let back = decode_row(&table, &key, &value).expect("a row of an older shape");
+    table.columns.push(Column::new(9_998, "new", SqlType::Text));
+    let seven = Datum::Int32(Some(7));
+    let missing = Some(payload(&SqlType::Int4, &seven).expect("an integer"));
+    table.columns.push(Column { missing, ..Column::new(9_999, "newer", SqlType::Int4) });
+    let mut back = decode_row(&table, &key, &value).expect("a row of an older shape");
     assert_eq!(back[4], Datum::Int32(Some(6)));
-    assert_eq!(back.last(), Some(&Datum::Utf8(None)));
+    assert_eq!(back[back.len() - 2..], [Datum::Utf8(None), seven]);
+    // Once it is written again, the newer column may be NULL as well.
+    *back.last_mut().expect("the newer column") = Datum::Int32(None);
+    let value = value_of(&table, &back).expect("a row");
+    assert_eq!(decode_row(&table, &key, &value).expect("a row").last(), Some(&Datum::Int32(None)));
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(super) fn value_of(table: &TableDescriptor, row: &Row) -> SqlResult<Value> {
 /// The row under a key. Total: bytes that no version of Rhumb wrote are an error (XX001).
 pub fn decode_row(table: &TableDescriptor, key: &Key, value: &Value) -> SqlResult<Row> {
     let malformed = |why: Malformed| SqlError::corrupted(format_args!("a row of table \"{}\" under key {key}", table.name), why);
-    let mut row: Row = table.columns.iter().map(|column| column.ty.null()).collect();
+    let mut row: Row = table.columns.iter().map(row_codec::absent).collect::<Result<_, _>>().map_err(malformed)?;
     let mut input = key.0.get(PREFIX_BYTES..).ok_or(Malformed("the key is too short")).map_err(malformed)?;
     for position in &table.primary_key {
         row[*position] = key_codec::decode(&mut input, &table.columns[*position].ty).map_err(malformed)?;

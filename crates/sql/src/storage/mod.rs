@@ -30,11 +30,12 @@ pub use batch::Batch;
 pub(crate) use layout::encode_row;
 pub(crate) use layout::index_prefix;
 pub use layout::{KEY_BYTES_MAX, PRIMARY, decode_row};
+pub use row_codec::missing;
 pub use row_id::RowIds;
 pub(crate) use row_id::{ROW_ID_COLUMN, ROW_ID_TYPE};
 pub use rows::{get_by_index, get_by_primary_key, primary_key};
 pub use scan::{Cursor, SCAN_PAGE_ROWS, ScanSpec, SearchedIndex, primary_range};
-pub use write::{Inserted, OnConflict, delete, insert, update};
+pub use write::{Inserted, OnConflict, delete, failing_row, insert, rewrite, update};
 
 use crate::types::Datum;
 

@@ -29,9 +29,12 @@ pub fn taken(table: &TableDescriptor, index: IndexId, row: &Row) -> SqlError {
     duplicate(table, index, row)
 }
 
-/// True if a column may change in a row without anything else changing.
+/// True if a column may change in a row without anything else changing or having to be looked at, and holds nothing but its value.
 pub fn stands_alone(table: &TableDescriptor, column: usize) -> bool {
-    !table.primary_key.contains(&column) && !table.indexes.iter().any(|index| index.columns.contains(&column))
+    !table.primary_key.contains(&column)
+        && !table.indexes.iter().any(|index| index.columns.contains(&column))
+        && !table.checks.iter().any(|check| check.columns.contains(&column))
+        && table.columns[column].missing.is_none()
 }
 
 /// The column becomes `value`, which is as the column stores it.

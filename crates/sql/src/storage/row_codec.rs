@@ -1,7 +1,8 @@
 //! A row's value: its columns that are not in its key, as [`fields`] by column id.
 //!
 //! A column that is not there is NULL, and one that the table does not know is passed over, so a column can be added or
-//! dropped without touching the rows there are. Integers, numerics, dates and times are as few bytes of two's complement,
+//! dropped without touching the rows there are. One that was added with a value for these is always there in rows written since: as
+//! a byte that tells whether it is NULL, and what a column holds otherwise. Integers, numerics, dates and times are as few bytes of two's complement,
 //! big-endian, as hold them; floats their bits; text, bytea and uuid their bytes. Decoding is total.
 
 use crate::error::SqlResult;
@@ -11,11 +12,20 @@ use crate::types::{Datum, SqlType};
 pub(super) use rhumb_core::fields::FORMAT;
 use rhumb_core::fields::{self, Fields};
 
+/// The first byte of a column that rows may lack without its being NULL there.
+const IS_NULL: u8 = 0;
+const IS_THERE: u8 = 1;
+
 /// The value that holds `columns`, in ascending order of their ids.
 pub(super) fn encode<'a>(columns: impl Iterator<Item = (&'a Column, &'a Datum)>) -> SqlResult<Vec<u8>> {
     let mut out = vec![FORMAT];
-    for (column, value) in columns.filter(|(_, value)| !value.is_null()) {
-        fields::push(&mut out, column.id, &payload(&column.ty, value)?);
+    for (column, value) in columns {
+        match (value.is_null(), column.missing.is_some()) {
+            (true, false) => {}
+            (false, false) => fields::push(&mut out, column.id, &payload(&column.ty, value)?),
+            (true, true) => fields::push(&mut out, column.id, &[IS_NULL]),
+            (false, true) => fields::push(&mut out, column.id, &[&[IS_THERE][..], &payload(&column.ty, value)?].concat()),
+        }
     }
     Ok(out)
 }
@@ -29,10 +39,29 @@ pub(super) fn decode(
     for field in Fields::of(input)? {
         let (id, payload) = field?;
         if let Some(position) = columns.iter().position(|column| column.id == id) {
-            found(position, value(&columns[position].ty, payload)?)?;
+            found(position, held(&columns[position], payload)?)?;
         }
     }
     Ok(())
+}
+
+/// What [`Column::missing`] is, where rows without the column have this value in it.
+pub fn missing(ty: &SqlType, value: &Datum) -> SqlResult<Option<Vec<u8>>> {
+    if value.is_null() { Ok(None) } else { payload(ty, value).map(Some) }
+}
+
+/// What a column is in a row that does not hold it.
+pub(super) fn absent(column: &Column) -> Result<Datum, Malformed> {
+    column.missing.as_ref().map_or_else(|| Ok(column.ty.null()), |payload| value(&column.ty, payload))
+}
+
+fn held(column: &Column, payload: &[u8]) -> Result<Datum, Malformed> {
+    match (&column.missing, payload) {
+        (None, payload) => value(&column.ty, payload),
+        (Some(_), [IS_NULL]) => Ok(column.ty.null()),
+        (Some(_), [IS_THERE, payload @ ..]) => value(&column.ty, payload),
+        (Some(_), _) => Err(Malformed("a column that was added says neither what it is nor that it is NULL")),
+    }
 }
 
 /// Takes the format byte off the front of a value.

@@ -44,9 +44,10 @@ impl World {
             columns: vec![column("id", SqlType::Int4), column("email", SqlType::Text), column("age", SqlType::Int4)],
             primary_key: Some(key("id")),
             unique: vec![key("email")],
+            checks: Vec::new(),
         };
         view.create_table(&mut *txn, DEFAULT_DATABASE, &spec, false).await.expect("create table");
-        let index = IndexSpec { name: None, table: "people".into(), unique: false, columns: vec!["age".into()] };
+        let index = IndexSpec { name: None, table: "people".into(), unique: false, constraint: false, columns: vec!["age".into()] };
         view.create_index(&mut *txn, DEFAULT_DATABASE, &index, false).await.expect("create index");
         let people = view.table(&mut *txn, DEFAULT_DATABASE, "people").await.expect("the table");
         txn.commit().await.expect("commit");
@@ -297,9 +298,15 @@ async fn documents(count: i32) -> (LocalGateway, Arc<TableDescriptor>) {
     let column = |name: &str, ty| ColumnSpec { name: name.into(), ty, nullable: true, default: None };
     let columns = vec![column("id", SqlType::Int4), column("kind", SqlType::Int4), column("body", SqlType::Text)];
     let key = |columns: &[&str]| KeySpec { name: None, columns: columns.iter().map(ToString::to_string).collect() };
-    let spec = TableSpec { name: "documents".into(), columns, primary_key: Some(key(&["id"])), unique: vec![key(&["id", "kind"])] };
+    let spec = TableSpec {
+        name: "documents".into(),
+        columns,
+        primary_key: Some(key(&["id"])),
+        unique: vec![key(&["id", "kind"])],
+        checks: Vec::new(),
+    };
     view.create_table(&mut *txn, DEFAULT_DATABASE, &spec, false).await.expect("create table");
-    let index = IndexSpec { name: None, table: "documents".into(), unique: false, columns: vec!["kind".into()] };
+    let index = IndexSpec { name: None, table: "documents".into(), unique: false, constraint: false, columns: vec!["kind".into()] };
     view.create_index(&mut *txn, DEFAULT_DATABASE, &index, false).await.expect("create index");
     let table = view.table(&mut *txn, DEFAULT_DATABASE, "documents").await.expect("the table");
     let rows: Vec<Row> = (0..count).map(document).collect();

@@ -173,6 +173,28 @@ pub async fn update(txn: &mut dyn Transaction, table: &TableDescriptor, changes:
     Ok(())
 }
 
+/// Replaces all rows of a table, as this transaction read them, by those that they become in the table as it is altered. Errors: 23502,
+/// 23505.
+pub fn rewrite(txn: &mut dyn Transaction, before: &TableDescriptor, after: &TableDescriptor, rows: &[(Row, Row)]) -> SqlResult<()> {
+    let mut claimed = BTreeSet::new();
+    for (_, new) in rows {
+        check_row(after, new)?;
+        for UniqueKey { index, key } in unique_keys(after, new)? {
+            if !claimed.insert(key) {
+                return Err(duplicated(after, index, new));
+            }
+        }
+    }
+    // All deletions first: a key may pass from one row to another.
+    for (old, _) in rows {
+        txn.delete(key_of(before, old)?)?;
+        for index in &before.indexes {
+            txn.delete(entry_key(before, index, old)?)?;
+        }
+    }
+    rows.iter().try_for_each(|(_, new)| put_row(txn, after, new))
+}
+
 /// Deletes rows, as this transaction read them, without a read.
 pub fn delete(txn: &mut dyn Transaction, table: &TableDescriptor, rows: &[Row]) -> SqlResult<()> {
     for row in rows {
@@ -245,11 +267,14 @@ pub(super) fn check_row(table: &TableDescriptor, row: &Row) -> SqlResult<()> {
     }
     match table.columns.iter().zip(row).find(|(column, value)| !column.nullable && value.is_null()) {
         None => Ok(()),
-        Some((column, _)) => {
-            let values: Vec<String> = table.visible_columns().map(|position| text_of(table, row, position)).collect();
-            Err(SqlError::not_null(&table.name, &column.name).with_detail(format!("Failing row contains ({}).", values.join(", "))))
-        }
+        Some((column, _)) => Err(SqlError::not_null(&table.name, &column.name).with_detail(failing_row(table, row))),
     }
+}
+
+/// What PostgreSQL says of a row that a constraint refuses.
+pub fn failing_row(table: &TableDescriptor, row: &Row) -> String {
+    let values: Vec<String> = table.visible_columns().map(|position| text_of(table, row, position)).collect();
+    format!("Failing row contains ({}).", values.join(", "))
 }
 
 pub(super) fn duplicate(table: &TableDescriptor, index: IndexId, row: &Row) -> SqlError {
@@ -259,8 +284,17 @@ pub(super) fn duplicate(table: &TableDescriptor, index: IndexId, row: &Row) -> S
     }
 }
 
+/// The error of rows that have the same key in an index that is made.
+pub(super) fn duplicated(table: &TableDescriptor, index: IndexId, row: &Row) -> SqlError {
+    let found = table.indexes.iter().find(|candidate| candidate.id == index);
+    let (name, columns) = found.map_or((&table.primary_key_name, &table.primary_key), |index| (&index.name, &index.columns));
+    SqlError::new(SqlState::UniqueViolation, format!("could not create unique index \"{name}\""))
+        .with_detail(format!("Key {} is duplicated.", key_text(table, columns, row)))
+        .with_constraint(name)
+}
+
 /// A key as PostgreSQL's messages show it: `(a, b)=(1, x)`.
-pub(super) fn key_text(table: &TableDescriptor, positions: &[usize], row: &Row) -> String {
+fn key_text(table: &TableDescriptor, positions: &[usize], row: &Row) -> String {
     let names: Vec<&str> = positions.iter().map(|position| table.columns[*position].name.as_str()).collect();
     let values: Vec<String> = positions.iter().map(|position| text_of(table, row, *position)).collect();
     format!("({})=({})", names.join(", "), values.join(", "))

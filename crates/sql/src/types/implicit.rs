@@ -1,4 +1,4 @@
-//! Which types go into which by themselves, where a function or a procedure is given a value.
+//! Which types go into which by themselves, where a function or a procedure is given a value, and where a column becomes one of another type.
 
 use super::SqlType;
 
@@ -7,6 +7,40 @@ use super::SqlType;
 pub fn converts(from: &SqlType, to: &SqlType) -> bool {
     let same = from.oid() == to.oid();
     same || matches!((kind(from), kind(to)), (Some((kind, from)), Some((wanted, to))) if kind == wanted && from <= to)
+}
+
+impl SqlType {
+    /// True if values of this type become those of a column of type `to` by themselves: where a value is assigned, PostgreSQL casts more than
+    /// [where one is given](converts).
+    pub fn assigns_to(&self, to: &SqlType) -> bool {
+        let same_kind = matches!((kind(self), kind(to)), (Some((kind, _)), Some((wanted, _))) if kind == wanted);
+        let to_text = matches!(kind(to), Some((Kind::Text, _)));
+        let to_time = *to == SqlType::Time && matches!(self, SqlType::Timestamp | SqlType::TimestampTz);
+        self.oid() == to.oid() || same_kind || to_text || to_time
+    }
+
+    /// True if a row that holds a value of this type holds the same one of type `to`: it has the same bytes, and fits.
+    pub fn is_stored_in(&self, to: &SqlType) -> bool {
+        let integer = |ty: &SqlType| match ty {
+            SqlType::Int2 => Some(2),
+            SqlType::Int4 => Some(4),
+            SqlType::Int8 => Some(8),
+            _ => None,
+        };
+        if let (Some(from), Some(to)) = (integer(self), integer(to)) {
+            return from <= to;
+        }
+        match (self, to) {
+            (SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_), SqlType::Text | SqlType::Varchar(None)) => true,
+            (SqlType::Varchar(Some(from)) | SqlType::Char(from), SqlType::Varchar(Some(to))) => from <= to,
+            (SqlType::Char(from), SqlType::Char(to)) => from <= to,
+            (SqlType::Numeric(_), SqlType::Numeric(_)) => {
+                let ((from, scale), (to, wanted)) = (self.decimal_shape(), to.decimal_shape());
+                scale == wanted && from <= to
+            }
+            (from, to) => from == to,
+        }
+    }
 }
 
 #[derive(PartialEq, Eq)]
@@ -34,6 +68,32 @@ fn kind(ty: &SqlType) -> Option<(Kind, u8)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_takes_what_is_assigned_and_keeps_what_is_stored() {
+        use SqlType::*;
+        // From, to, assigned, stored.
+        for (from, to, assigned, stored) in [
+            (Int2, Int8, true, true),
+            (Int8, Int2, true, false),
+            (Int4, Numeric(None), true, false),
+            (Int4, Text, true, false),
+            (Text, Int4, false, false),
+            (Varchar(Some(3)), Text, true, true),
+            (Text, Varchar(Some(3)), true, false),
+            (Varchar(Some(3)), Varchar(Some(4)), true, true),
+            (Char(3), Varchar(Some(2)), true, false),
+            (Varchar(Some(3)), Char(3), true, false),
+            (Numeric(Some((5, 2))), Numeric(Some((7, 2))), true, true),
+            (Numeric(Some((5, 2))), Numeric(Some((7, 3))), true, false),
+            (Timestamp, TimestampTz, true, false),
+            (TimestampTz, Time, true, false),
+            (Bool, Int4, false, false),
+            (Uuid, Uuid, true, true),
+        ] {
+            assert_eq!((from.assigns_to(&to), from.is_stored_in(&to)), (assigned, stored), "{from} {to}");
+        }
+    }
 
     #[test]
     fn what_is_narrower_goes_into_what_is_wider_and_not_back() {

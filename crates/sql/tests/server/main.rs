@@ -1,5 +1,7 @@
 //! The server as its clients see it, over a database in memory: one file per subject.
 
+mod alter;
+mod checks;
 mod copy;
 mod deep;
 mod limits;
@@ -11,6 +13,7 @@ mod psql;
 mod quotas;
 mod retries;
 mod rows;
+mod savepoints;
 mod settings;
 mod stop;
 mod support;

@@ -50,6 +50,7 @@ async fn psql_describes_tables() {
     let server = Server::start().await;
     let input = "CREATE TABLE items (shop int, id int, name text NOT NULL, price numeric(6,2) DEFAULT 1, PRIMARY KEY (shop, id));
 CREATE UNIQUE INDEX items_name ON items (name);
+ALTER TABLE items ADD CONSTRAINT cheap CHECK (price < 100), ADD UNIQUE (price);
 \\dt
 \\d items
 ";
@@ -65,6 +66,9 @@ CREATE UNIQUE INDEX items_name ON items (name);
 Indexes:
     \"items_pkey\" PRIMARY KEY, btree (shop, id)
     \"items_name\" UNIQUE, btree (name)
+    \"items_price_key\" UNIQUE CONSTRAINT, btree (price)
+Check constraints:
+    \"cheap\" CHECK (price < 100)
 
 ";
     assert_eq!(printed, expected);

@@ -166,7 +166,7 @@ async fn mistakes_have_the_right_sqlstate() {
         ("CREATE DATABASE other WITH (protocol = 'magic')", "22023"),
         ("SELECT 1/0", "22012"),
         ("SELECT id FROM items WHERE shop = 1 AND id = 1 AND 1/(id-1) = 1", "22012"),
-        ("SAVEPOINT a", "0A000"),
+        ("SAVEPOINT a", "25P01"),
         ("SELECT $1::int", "42P02"),
     ];
     for (sql, expected) in cases {

@@ -1,0 +1,166 @@
+//! What a CREATE or ALTER asks for, from the parsed statement; and whether the expressions of a table make sense.
+
+use super::defaults::defaults;
+use super::writer::writer;
+use super::{Planning, unqualified};
+use crate::catalog::{CheckSpec, ColumnSpec, IndexSpec, KeySpec, ProcedureSpec, TableSpec};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::parser::{ProcedureDefinition, columns_named, fold};
+use crate::schema::{ProcedureParameter, TableDescriptor};
+use crate::types::SqlType;
+use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
+use std::sync::Arc;
+
+/// Refuses a table whose defaults and constraints no statement could use. Errors of planning.
+pub fn check_table(cx: Planning<'_>, table: &Arc<TableDescriptor>) -> SqlResult<()> {
+    defaults(cx.engine, cx.facts, table, &[])?;
+    writer(cx, table).map(drop)
+}
+
+/// A column, with the constraints that are written beside it.
+#[derive(Debug)]
+pub struct ColumnDefinition {
+    /// The column itself.
+    pub column: ColumnSpec,
+    /// The keys and checks.
+    pub constraints: Vec<Constraint>,
+}
+
+/// A constraint of a table.
+#[derive(Debug)]
+pub enum Constraint {
+    PrimaryKey(KeySpec),
+    Unique(KeySpec),
+    Check(CheckSpec),
+}
+
+/// A CREATE TABLE.
+pub fn table_spec(table: &ast::CreateTable, database: &str) -> SqlResult<TableSpec> {
+    if table.query.is_some() || table.like.is_some() || table.temporary || table.inherits.is_some() || table.partition_by.is_some() {
+        return Err(SqlError::unsupported("only CREATE TABLE name (columns) is supported"));
+    }
+    let mut spec = TableSpec {
+        name: fold(&unqualified(&table.name, database)?),
+        columns: Vec::new(),
+        primary_key: None,
+        unique: Vec::new(),
+        checks: Vec::new(),
+    };
+    for column in &table.columns {
+        let ColumnDefinition { column, constraints } = column_definition(column)?;
+        spec.columns.push(column);
+        constraints.into_iter().try_for_each(|constraint| add(&mut spec, constraint))?;
+    }
+    for constraint in &table.constraints {
+        add(&mut spec, self::constraint(constraint)?)?;
+    }
+    Ok(spec)
+}
+
+fn add(spec: &mut TableSpec, constraint: Constraint) -> SqlResult<()> {
+    match constraint {
+        Constraint::PrimaryKey(key) => {
+            if spec.primary_key.replace(key).is_some() {
+                let message = format!("multiple primary keys for table \"{}\" are not allowed", spec.name);
+                return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
+            }
+        }
+        Constraint::Unique(key) => spec.unique.push(key),
+        Constraint::Check(check) => spec.checks.push(check),
+    }
+    Ok(())
+}
+
+/// A column of CREATE TABLE or ADD COLUMN.
+pub fn column_definition(definition: &ast::ColumnDef) -> SqlResult<ColumnDefinition> {
+    let name = fold(&definition.name);
+    let mut column = ColumnSpec { name: name.clone(), ty: SqlType::from_ast(&definition.data_type)?, nullable: true, default: None };
+    let mut constraints = Vec::new();
+    for option in &definition.options {
+        let constraint_name = || option.name.as_ref().map(fold);
+        let key = || KeySpec { name: constraint_name(), columns: vec![name.clone()] };
+        match &option.option {
+            ColumnOption::Null => {}
+            ColumnOption::NotNull => column.nullable = false,
+            ColumnOption::Default(value) => column.default = default_text(value),
+            ColumnOption::PrimaryKey(_) => constraints.push(Constraint::PrimaryKey(key())),
+            ColumnOption::Unique(_) => constraints.push(Constraint::Unique(key())),
+            ColumnOption::Check(check) => constraints.push(Constraint::Check(check_spec(constraint_name(), &check.expr))),
+            // Text is ordered by its bytes, whatever is said of it.
+            ColumnOption::Collation(_) => {}
+            ColumnOption::ForeignKey(_) => return Err(SqlError::unsupported("FOREIGN KEY constraints are not supported")),
+            ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
+                return Err(SqlError::unsupported("generated columns are not supported"));
+            }
+            other => return Err(SqlError::unsupported(format!("the column option {other} is not supported"))),
+        }
+    }
+    Ok(ColumnDefinition { column, constraints })
+}
+
+/// The text of a default; `DEFAULT NULL` is none.
+pub fn default_text(value: &ast::Expr) -> Option<String> {
+    let is_null = matches!(value, ast::Expr::Value(value) if value.value == ast::Value::Null);
+    (!is_null).then(|| value.to_string())
+}
+
+/// A constraint of CREATE TABLE or ADD CONSTRAINT.
+pub fn constraint(constraint: &TableConstraint) -> SqlResult<Constraint> {
+    Ok(match constraint {
+        TableConstraint::PrimaryKey(key) => {
+            Constraint::PrimaryKey(KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? })
+        }
+        TableConstraint::Unique(key) => {
+            if key.nulls_distinct == ast::NullsDistinctOption::NotDistinct {
+                return Err(SqlError::unsupported("UNIQUE NULLS NOT DISTINCT is not supported"));
+            }
+            Constraint::Unique(KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? })
+        }
+        TableConstraint::Check(check) => Constraint::Check(check_spec(check.name.as_ref().map(fold), &check.expr)),
+        TableConstraint::ForeignKey(_) => return Err(SqlError::unsupported("FOREIGN KEY constraints are not supported")),
+        other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
+    })
+}
+
+fn check_spec(name: Option<String>, condition: &ast::Expr) -> CheckSpec {
+    CheckSpec { name, condition: condition.to_string(), columns: columns_named(condition) }
+}
+
+/// A CREATE PROCEDURE.
+pub fn procedure_spec(definition: &ProcedureDefinition, database: &str) -> SqlResult<ProcedureSpec> {
+    let parameters =
+        definition.parameters.iter().map(|(name, ty)| Ok(ProcedureParameter { name: name.clone(), ty: SqlType::from_ast(ty)? }));
+    Ok(ProcedureSpec {
+        name: fold(&unqualified(&definition.name, database)?),
+        parameters: parameters.collect::<SqlResult<_>>()?,
+        body: definition.body.clone(),
+    })
+}
+
+/// A CREATE INDEX.
+pub fn index_spec(index: &ast::CreateIndex, database: &str) -> SqlResult<IndexSpec> {
+    if index.predicate.is_some() || !index.include.is_empty() || index.nulls_distinct == Some(false) {
+        return Err(SqlError::unsupported("only CREATE INDEX name ON table (columns) is supported"));
+    }
+    Ok(IndexSpec {
+        name: index.name.as_ref().map(|name| unqualified(name, database).map(|name| fold(&name))).transpose()?,
+        table: fold(&unqualified(&index.table_name, database)?),
+        unique: index.unique,
+        constraint: false,
+        columns: key_columns(&index.columns)?,
+    })
+}
+
+/// The columns of a key or an index: plain columns in ascending order, which can be read backwards as well.
+fn key_columns(columns: &[ast::IndexColumn]) -> SqlResult<Vec<String>> {
+    columns
+        .iter()
+        .map(|column| match (&column.column.expr, column.column.options.asc) {
+            (ast::Expr::Identifier(ident), None | Some(true)) => Ok(fold(ident)),
+            (ast::Expr::Identifier(_), Some(false)) => {
+                Err(SqlError::unsupported("descending keys are not supported").with_hint("An ascending one is read backwards as fast."))
+            }
+            (other, _) => Err(SqlError::unsupported(format!("a key over the expression {other} is not supported"))),
+        })
+        .collect()
+}

@@ -1,0 +1,250 @@
+//! ALTER TABLE and ALTER INDEX, in the transaction of the session.
+//!
+//! ```text
+//!   each action in turn:  the table as it is now ─▶ its rows looked at, or rewritten ─▶ its descriptor
+//!   at the end:           do its defaults and constraints still make sense?
+//! ```
+//! Most actions change the descriptor alone. A new column needs no rows rewritten, whatever its default, unless that is another one for
+//! each row. Constraints look at all rows; so rows are rewritten for a new primary key, and for a type that stores them in another way.
+
+use super::Session;
+use crate::catalog::{CheckSpec, IndexSpec, KeySpec, undefined_constraint, visible, with_column};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::executor::reshape::{each_page, rewrite};
+use crate::parser::fold;
+use crate::planner::{
+    Constraint, Conversion, Planning, check_table, column_definition, constraint, conversion, default_text, defaults, unqualified,
+    varies_by_row, writer,
+};
+use crate::schema::TableDescriptor;
+use crate::storage::{Row, missing};
+use crate::txn::Active;
+use datafusion::sql::sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ObjectName, RenameTableNameKind};
+use std::sync::Arc;
+
+impl Session {
+    /// ALTER TABLE.
+    pub(super) async fn alter_table(&self, active: &mut Active, alter: &AlterTable) -> SqlResult<()> {
+        let mut name = fold(&unqualified(&alter.name, &self.facts.database)?);
+        match self.table_now(active, &name).await {
+            Err(error) if alter.if_exists && error.state() == SqlState::UndefinedTable => return Ok(()),
+            found => found?,
+        };
+        for action in &alter.operations {
+            if let AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to) } = action {
+                let table = self.table_now(active, &name).await?;
+                name = fold(&unqualified(to, &self.facts.database)?);
+                active.catalog.rename_table(active.txn.as_mut(), &table, &name).await?;
+                continue;
+            }
+            self.take_action(active, &name, action).await?;
+        }
+        check_table(self.planning(), &self.table_now(active, &name).await?)
+    }
+
+    /// ALTER INDEX … RENAME TO.
+    pub(super) async fn rename_index(&self, active: &mut Active, from: &ObjectName, to: &ObjectName) -> SqlResult<()> {
+        let database = self.facts.database.as_str();
+        let (from, to) = (fold(&unqualified(from, database)?), fold(&unqualified(to, database)?));
+        let txn = active.txn.as_mut();
+        let table = active.catalog.table_of_index(txn, database, &from).await?;
+        active.catalog.rename_index(txn, &table, &from, &to).await
+    }
+
+    async fn take_action(&self, active: &mut Active, name: &str, action: &AlterTableOperation) -> SqlResult<()> {
+        use AlterTableOperation as Action;
+        let table = self.table_now(active, name).await?;
+        let (catalog, txn) = (&mut active.catalog, active.txn.as_mut());
+        match action {
+            Action::AddColumn { if_not_exists, column_def, .. } => {
+                if *if_not_exists && table.column(&fold(&column_def.name)).is_some() {
+                    return Ok(());
+                }
+                self.add_column(active, table, column_def).await
+            }
+            Action::DropColumn { column_names, if_exists, .. } => {
+                for column in column_names.iter().map(fold) {
+                    let table = catalog.table_to_alter(txn, &self.facts.database, name).await?;
+                    match catalog.drop_column(txn, &table, &column) {
+                        Err(error) if *if_exists && error.state() == SqlState::UndefinedColumn => {}
+                        dropped => dropped?,
+                    }
+                }
+                Ok(())
+            }
+            Action::RenameColumn { old_column_name, new_column_name } => {
+                catalog.rename_column(txn, &table, &fold(old_column_name), &fold(new_column_name))
+            }
+            Action::RenameConstraint { old_name, new_name } => {
+                catalog.rename_constraint(txn, &table, &fold(old_name), &fold(new_name)).await
+            }
+            Action::AlterColumn { column_name, op } => self.alter_column(active, table, &fold(column_name), op).await,
+            Action::AddConstraint { constraint: added, .. } => self.add_constraint(active, table, constraint(added)?).await,
+            Action::DropConstraint { if_exists, name, .. } => {
+                let constraint = fold(name);
+                if !table.primary_key_name.is_empty() && table.primary_key_name == constraint {
+                    return self.drop_primary_key(active, &table).await;
+                }
+                match catalog.drop_constraint(txn, &table, &constraint) {
+                    Err(error) if *if_exists && error.state() == SqlState::UndefinedObject => Ok(()),
+                    dropped => dropped,
+                }
+            }
+            // All constraints were looked at when they were added.
+            Action::ValidateConstraint { name } if table.has_constraint(&fold(name)) => Ok(()),
+            Action::ValidateConstraint { name } => Err(undefined_constraint(&table, &fold(name))),
+            // There is nobody else that it could belong to.
+            Action::OwnerTo { .. } => Ok(()),
+            other => Err(SqlError::unsupported(format!("ALTER TABLE … {other} is not supported"))),
+        }
+    }
+
+    async fn add_column(&self, active: &mut Active, before: Arc<TableDescriptor>, definition: &ColumnDef) -> SqlResult<()> {
+        let definition = column_definition(definition)?;
+        let column = &definition.column;
+        let (catalog, txn) = (&mut active.catalog, active.txn.as_mut());
+        let mut table = match &column.default {
+            Some(default) => {
+                let position = before.columns.len();
+                let after = Arc::new(with_column(&before, column, None)?);
+                let defaults = defaults(&self.engine, &self.facts, &after, &[])?;
+                if varies_by_row(self.planning(), default)? {
+                    let after = catalog.add_column(txn, &before, column, None)?;
+                    let with_value = |row: &Row| {
+                        let value = defaults.value(&self.engine, position)?;
+                        Ok(row.iter().cloned().chain([value]).collect())
+                    };
+                    rewrite(&self.engine, txn, &before, &after, |rows| rows.iter().map(with_value).collect()).await?;
+                    after
+                } else {
+                    let value = defaults.value(&self.engine, position)?;
+                    catalog.add_column(txn, &before, column, missing(&column.ty, &value)?)?
+                }
+            }
+            None => {
+                let is_there_any = |page: Vec<Row>| if page.is_empty() { Ok(()) } else { Err(holds_nulls(&before, &column.name)) };
+                if !column.nullable {
+                    each_page(txn, &before, is_there_any).await?;
+                }
+                catalog.add_column(txn, &before, column, None)?
+            }
+        };
+        for constraint in definition.constraints {
+            self.add_constraint(active, table, constraint).await?;
+            table = self.table_now(active, &before.name).await?;
+        }
+        Ok(())
+    }
+
+    async fn alter_column(
+        &self,
+        active: &mut Active,
+        before: Arc<TableDescriptor>,
+        column: &str,
+        operation: &AlterColumnOperation,
+    ) -> SqlResult<()> {
+        use AlterColumnOperation as Action;
+        let position = visible(&before, column)?;
+        let mut after = TableDescriptor::clone(&before);
+        match operation {
+            Action::SetNotNull => {
+                self.check_no_nulls(active, &before, position).await?;
+                after.columns[position].nullable = false;
+            }
+            Action::DropNotNull if before.primary_key.contains(&position) => {
+                return Err(SqlError::new(SqlState::InvalidTableDefinition, format!("column \"{column}\" is in a primary key")));
+            }
+            Action::DropNotNull => after.columns[position].nullable = true,
+            Action::SetDefault { value } => after.columns[position].default = default_text(value),
+            Action::DropDefault => after.columns[position].default = None,
+            Action::SetDataType { data_type, using, .. } => {
+                let Conversion { ty, value } = conversion(self.planning(), &before, position, data_type, using.as_ref())?;
+                after.columns[position].ty = ty;
+                if let Some(value) = value {
+                    after.columns[position].missing = None;
+                    let convert = |rows: &[Row]| value.apply(&self.engine, rows);
+                    rewrite(&self.engine, active.txn.as_mut(), &before, &after, convert).await?;
+                }
+            }
+            Action::AddGenerated { .. } => return Err(SqlError::unsupported("generated columns are not supported")),
+        }
+        active.catalog.alter(active.txn.as_mut(), after).map(drop)
+    }
+
+    async fn add_constraint(&self, active: &mut Active, table: Arc<TableDescriptor>, constraint: Constraint) -> SqlResult<()> {
+        match constraint {
+            Constraint::Check(check) => self.add_check(active, table, &check).await,
+            Constraint::Unique(KeySpec { name, columns }) => {
+                let spec = IndexSpec { name, table: table.name.clone(), unique: true, constraint: true, columns };
+                active.catalog.create_index(active.txn.as_mut(), &self.facts.database, &spec, false).await.map(drop)
+            }
+            Constraint::PrimaryKey(key) => {
+                let after = active.catalog.add_primary_key(active.txn.as_mut(), &table, &key).await?;
+                for &position in &after.primary_key {
+                    let position = visible(&table, &after.columns[position].name)?;
+                    self.check_no_nulls(active, &table, position).await?;
+                }
+                let without_row_id = |row: &Row| {
+                    let columns = row.iter().zip(&table.columns).filter(|(_, column)| !column.hidden);
+                    columns.map(|(value, _)| value.clone()).collect()
+                };
+                let become_of = |rows: &[Row]| Ok(rows.iter().map(without_row_id).collect());
+                rewrite(&self.engine, active.txn.as_mut(), &table, &after, become_of).await
+            }
+        }
+    }
+
+    async fn add_check(&self, active: &mut Active, table: Arc<TableDescriptor>, check: &CheckSpec) -> SqlResult<()> {
+        let after = active.catalog.add_check(active.txn.as_mut(), &table, check)?;
+        let added = after.checks.last().map(|check| check.name.clone()).unwrap_or_default();
+        let writer = writer(self.planning(), &after)?;
+        let look = |page: Vec<Row>| {
+            let checked = writer.check(&self.engine, page.len(), |row| &page[row]);
+            checked.map_err(|error| match error.constraint() == Some(&added) {
+                true => violated(&after, &added),
+                false => error,
+            })
+        };
+        each_page(active.txn.as_mut(), &after, look).await
+    }
+
+    async fn drop_primary_key(&self, active: &mut Active, before: &Arc<TableDescriptor>) -> SqlResult<()> {
+        let txn = active.txn.as_mut();
+        let after = active.catalog.drop_primary_key(txn, before)?;
+        let with_row_id = |row: &Row| row.iter().cloned().chain([self.engine.row_ids.next(self.engine.now())]).collect();
+        rewrite(&self.engine, txn, before, &after, |rows| Ok(rows.iter().map(with_row_id).collect())).await
+    }
+
+    async fn check_no_nulls(&self, active: &mut Active, table: &Arc<TableDescriptor>, position: usize) -> SqlResult<()> {
+        let column = &table.columns[position];
+        if !column.nullable {
+            return Ok(());
+        }
+        let look = |page: Vec<Row>| {
+            let is_null = page.iter().any(|row| row[position].is_null());
+            if is_null { Err(holds_nulls(table, &column.name)) } else { Ok(()) }
+        };
+        each_page(active.txn.as_mut(), table, look).await
+    }
+
+    async fn table_now(&self, active: &mut Active, name: &str) -> SqlResult<Arc<TableDescriptor>> {
+        active.catalog.table_to_alter(active.txn.as_mut(), &self.facts.database, name).await
+    }
+
+    /// What planning an expression of a definition needs.
+    pub(super) fn planning(&self) -> Planning<'_> {
+        Planning { engine: &self.engine, facts: &self.facts, hints: &[] }
+    }
+}
+
+/// 23502.
+fn holds_nulls(table: &TableDescriptor, column: &str) -> SqlError {
+    let message = format!("column \"{column}\" of relation \"{}\" contains null values", table.name);
+    SqlError::new(SqlState::NotNullViolation, message)
+}
+
+/// 23514.
+fn violated(table: &TableDescriptor, check: &str) -> SqlError {
+    let message = format!("check constraint \"{check}\" of relation \"{}\" is violated by some row", table.name);
+    SqlError::new(SqlState::CheckViolation, message).with_constraint(check)
+}

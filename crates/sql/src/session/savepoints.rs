@@ -1,0 +1,162 @@
+//! SAVEPOINT, ROLLBACK TO and RELEASE, and what is left of a transaction after an error.
+//!
+//! A savepoint marks what the transaction has written, what it has created and dropped, and its settings. Rolling back to it undoes all
+//! three without a trip. What was read since stays read: locks are kept, and the commit validates it, so that what a client concluded
+//! from an error holds as well. Hence an error in a transaction with savepoints is told at once, where without them the transaction is
+//! validated first.
+//!
+//! An error of a statement leaves a transaction with savepoints open, for ROLLBACK TO to go on with. A conflict and a site that cannot
+//! serve end it: no savepoint brings it back.
+
+use super::{Open, Outcome, Session, State};
+use crate::catalog::Changes;
+use crate::context::Settings;
+use crate::error::{SqlError, SqlResult, SqlState};
+use rhumb_commit::transaction;
+
+/// The most savepoints of a transaction at a time.
+const SAVEPOINTS_MAX: usize = 1_000;
+
+/// A state of the transaction to go back to.
+#[derive(Debug)]
+pub(super) struct Savepoint {
+    name: String,
+    writes: transaction::Savepoint,
+    changes: Changes,
+    settings: Settings,
+    local: bool,
+    /// The settings that the whole transaction goes back to, should it fail.
+    before: Settings,
+}
+
+/// A transaction that failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// The settings to go back to.
+    pub(super) settings: Settings,
+    /// The transaction, if a savepoint may bring it back.
+    pub(super) open: Option<Open>,
+    /// True if it has to be run again because of others.
+    conflict: bool,
+}
+
+impl Failed {
+    /// There is nothing to go back to.
+    pub(super) fn ended(settings: Settings) -> Failed {
+        Failed { settings, open: None, conflict: false }
+    }
+
+    /// Likewise, because of this error.
+    pub(super) fn of(settings: Settings, error: &SqlError) -> Failed {
+        Failed { settings, open: None, conflict: error.is_retryable() }
+    }
+
+    /// The transaction may go on from one of its savepoints.
+    pub(super) fn kept(open: Open) -> Failed {
+        Failed { settings: open.settings.clone(), open: Some(open), conflict: false }
+    }
+}
+
+impl Session {
+    /// True if an error does not end the transaction.
+    pub(super) fn has_savepoints(&self) -> bool {
+        matches!(&self.state, State::Explicit(open) if !open.savepoints.is_empty())
+    }
+
+    /// SAVEPOINT.
+    pub(super) async fn savepoint(&mut self, name: &str) -> SqlResult<Outcome> {
+        self.check_explicit("SAVEPOINT")?;
+        let (handle, _) = self.transaction().await?;
+        let (writes, changes) = {
+            let mut active = handle.lock().await?;
+            (active.txn.savepoint(), active.catalog.changes())
+        };
+        let settings = self.facts.settings.clone();
+        let Some(open) = self.open_transaction() else { return Err(SqlError::in_failed_transaction()) };
+        if open.savepoints.len() >= SAVEPOINTS_MAX {
+            let message = format!("a transaction may have {SAVEPOINTS_MAX} savepoints at a time");
+            return Err(SqlError::new(SqlState::ProgramLimitExceeded, message).with_hint("Release those that are not needed."));
+        }
+        let (local, before) = (open.local, open.settings.clone());
+        open.savepoints.push(Savepoint { name: name.to_owned(), writes, changes, settings, local, before });
+        Ok(Outcome::Done("SAVEPOINT".into()))
+    }
+
+    /// ROLLBACK TO SAVEPOINT, also in a transaction that failed.
+    pub(super) async fn roll_back_to(&mut self, name: &str) -> SqlResult<Outcome> {
+        let mut open = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Explicit(open) => open,
+            State::Failed(Failed { open: Some(open), .. }) => open,
+            State::Failed(failed) => {
+                let conflict = failed.conflict;
+                self.state = State::Failed(failed);
+                return Err(ended(conflict));
+            }
+            other @ (State::Idle | State::Implicit(_)) => {
+                self.state = other;
+                return Err(outside("ROLLBACK TO SAVEPOINT"));
+            }
+        };
+        let rolled_back = roll_back(&mut open, name).await;
+        match rolled_back {
+            Ok(settings) => {
+                self.state = State::Explicit(open);
+                self.restore(settings);
+                Ok(Outcome::Done("ROLLBACK".into()))
+            }
+            Err(error) => {
+                self.state = State::Explicit(open);
+                Err(error)
+            }
+        }
+    }
+
+    /// RELEASE SAVEPOINT: it, and those made after it, are forgotten.
+    pub(super) fn release(&mut self, name: &str) -> SqlResult<Outcome> {
+        self.check_explicit("RELEASE SAVEPOINT")?;
+        let Some(open) = self.open_transaction() else { return Err(SqlError::in_failed_transaction()) };
+        let position = position(open, name)?;
+        open.savepoints.truncate(position);
+        Ok(Outcome::Done("RELEASE".into()))
+    }
+
+    fn check_explicit(&self, statement: &str) -> SqlResult<()> {
+        if matches!(self.state, State::Explicit(_)) { Ok(()) } else { Err(outside(statement)) }
+    }
+}
+
+/// Undoes what was done since the savepoint, which stays; the settings of the session then.
+async fn roll_back(open: &mut Open, name: &str) -> SqlResult<Settings> {
+    let position = position(open, name)?;
+    open.savepoints.truncate(position + 1);
+    let savepoint = &open.savepoints[position];
+    let handle = open.handle.as_ref().ok_or_else(|| SqlError::internal("a savepoint of a transaction that was not begun"))?;
+    let mut active = handle.lock().await?;
+    active.txn.roll_back_to(savepoint.writes);
+    active.catalog.go_back_to(&savepoint.changes);
+    if open.mode.is_optimistic() {
+        active.txn.set_mode(open.mode)?;
+    }
+    drop(active);
+    (open.local, open.settings) = (savepoint.local, savepoint.before.clone());
+    Ok(savepoint.settings.clone())
+}
+
+/// The newest savepoint of that name. Error 3B001.
+fn position(open: &Open, name: &str) -> SqlResult<usize> {
+    let position = open.savepoints.iter().rposition(|savepoint| savepoint.name == name);
+    let undefined = || SqlError::new(SqlState::InvalidSavepointSpecification, format!("savepoint \"{name}\" does not exist"));
+    position.ok_or_else(undefined)
+}
+
+fn outside(statement: &str) -> SqlError {
+    SqlError::new(SqlState::NoActiveSqlTransaction, format!("{statement} can only be used in transaction blocks"))
+}
+
+fn ended(conflict: bool) -> SqlError {
+    let (state, message) = match conflict {
+        true => (SqlState::SerializationFailure, "could not serialize access: the transaction has ended, savepoints included"),
+        false => (SqlState::InFailedSqlTransaction, "the transaction has ended and has no savepoint to go back to"),
+    };
+    SqlError::new(state, message).with_hint("ROLLBACK, and run the transaction again.")
+}
