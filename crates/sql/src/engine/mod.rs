@@ -63,6 +63,7 @@ impl Engine {
             .with_scalar_functions(SessionStateDefaults::default_scalar_functions())
             .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
             .with_window_functions(SessionStateDefaults::default_window_functions())
+            .with_table_function_list(SessionStateDefaults::default_table_functions())
             .build();
         let mut planning = state.clone();
         planning.config_mut().options_mut().extensions.insert(Folding::default());

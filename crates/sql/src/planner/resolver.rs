@@ -1,17 +1,20 @@
 //! The names that the query engine's planner may meet: the tables of one statement, functions, types.
 
 use crate::engine::{Engine, bounded};
-use crate::error::SqlError;
+use crate::error::{SqlError, SqlState};
 use crate::pg_catalog::System;
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use datafusion::catalog::TableFunctionArgs;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::{DataFusionError, Result, TableReference};
+use datafusion::common::{DFSchema, DataFusionError, Result, TableReference};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
-use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
@@ -48,6 +51,15 @@ impl ContextProvider for Resolver<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
         let undefined = || DataFusionError::External(Box::new(SqlError::undefined_table(name.table())));
         self.names.tables.get(name.table()).cloned().ok_or_else(undefined)
+    }
+
+    fn get_table_function_source(&self, name: &str, arguments: Vec<Expr>) -> Result<Arc<dyn TableSource>> {
+        let undefined = || SqlError::new(SqlState::UndefinedFunction, format!("there is no function {name} that returns rows"));
+        let function = self.state.table_functions().get(name).ok_or_else(|| DataFusionError::External(Box::new(undefined())))?;
+        let (simplifier, schema) = (ExprSimplifier::new(SimplifyContext::default()), DFSchema::empty());
+        let constant = |argument| simplifier.coerce(argument, &schema).and_then(|argument| simplifier.simplify(argument));
+        let arguments = arguments.into_iter().map(constant).collect::<Result<Vec<_>>>()?;
+        function.create_table_provider_with_args(TableFunctionArgs::new(&arguments, self.state)).map(provider_as_source)
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {

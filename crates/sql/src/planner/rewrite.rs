@@ -4,7 +4,7 @@
 //! - the qualifiers `pg_catalog` and `public`, and the database's own name, are taken off names, and `rhumb.quotas` and the like become one name;
 //! - `OPERATOR(pg_catalog.~)` becomes the operator, and `COLLATE` is dropped: text is ordered by its bytes;
 //! - the types that only system tables have become text and numbers;
-//! - text cast to `uuid` is put into its canonical form.
+//! - text cast to `uuid` is put into its canonical form, and `gen_random_uuid()` is a function of the query engine.
 
 use crate::context::Facts;
 use crate::error::{SqlError, SqlResult};
@@ -12,10 +12,13 @@ use crate::parser::walk_mut;
 use crate::pg_catalog::site_table;
 use crate::types::{SqlType, parse_text, to_text};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    TableAlias, TableFactor, Value, VisitMut, VisitorMut,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
+    TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
+
+/// The one function that returns rows. Its column is called as it is itself, or as its alias.
+pub const GENERATE_SERIES: &str = "generate_series";
 
 /// Rewrites a statement or a part of one.
 pub fn rewrite(part: &mut impl VisitMut, facts: &Facts) -> SqlResult<()> {
@@ -30,6 +33,15 @@ impl VisitorMut for Rewriter<'_> {
     type Break = SqlError;
 
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<SqlError> {
+        if let TableFactor::Table { name, alias, args: Some(_), .. } = table
+            && name.0.last().and_then(ObjectNamePart::as_ident).map(crate::parser::fold).as_deref() == Some(GENERATE_SERIES)
+        {
+            let name = alias.as_ref().map_or_else(|| Ident::new(GENERATE_SERIES), |alias| alias.name.clone());
+            let alias = alias.get_or_insert(TableAlias { explicit: true, name: name.clone(), columns: Vec::new(), at: None });
+            if alias.columns.is_empty() {
+                alias.columns.push(TableAliasColumnDef { name, data_type: None });
+            }
+        }
         // A table of a schema goes by its own name in the rest of the statement.
         if let TableFactor::Table { name, alias: alias @ None, .. } = table
             && let Some((table, _)) = of_site(name, &self.facts.database)
@@ -71,6 +83,9 @@ impl Rewriter<'_> {
                     function.name.0.remove(0);
                 }
                 let name = function.name.to_string().to_lowercase();
+                if matches!(name.as_str(), "gen_random_uuid" | "uuid_generate_v4") {
+                    return Ok(Some(random_uuid(function)));
+                }
                 let text = match &function.args {
                     FunctionArguments::None => self.facts.function(&name, None),
                     FunctionArguments::List(list) if list.args.is_empty() => self.facts.function(&name, None),
@@ -128,6 +143,13 @@ impl Rewriter<'_> {
             _ => None,
         }
     }
+}
+
+/// The query engine has it as text.
+fn random_uuid(function: &Function) -> Expr {
+    let text = Function { name: ObjectName::from(vec![Ident::new("uuid")]), ..function.clone() };
+    let expr = Box::new(Expr::Function(text));
+    Expr::Cast { kind: CastKind::DoubleColon, expr, data_type: DataType::Uuid, array: false, format: None }
 }
 
 fn operator(name: &str) -> Option<BinaryOperator> {

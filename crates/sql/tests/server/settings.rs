@@ -313,3 +313,27 @@ async fn a_cancel_request_ends_the_wait_for_what_follows_the_rows_of_a_portal() 
     wire.send(b'S', b"").await;
     assert_eq!(state_of(&wire.until_ready().await), None);
 }
+
+#[tokio::test]
+async fn what_pools_and_dumps_ask_for_is_taken() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL").await.expect("a pool resets its connection");
+    client
+        .batch_execute("SET check_function_bodies = false; SET xmloption = content; SET row_security = off; SET jit = off")
+        .await
+        .expect("set");
+    client
+        .batch_execute("CREATE TABLE t (id int PRIMARY KEY); VACUUM ANALYZE t; VACUUM (FULL, VERBOSE off) t (id), t; VACUUM; ANALYZE t")
+        .await
+        .expect("nothing is to be done");
+    assert_eq!(strings(&client, "SELECT pg_catalog.set_config('search_path', '', false)").await, [""]);
+    assert_eq!(strings(&client, "SHOW search_path").await, [""]);
+    client.batch_execute("BEGIN; SELECT set_config('application_name', 'here', true)").await.expect("set");
+    assert_eq!(strings(&client, "SHOW application_name").await, ["here"]);
+    client.batch_execute("COMMIT").await.expect("committed");
+    assert_eq!(strings(&client, "SHOW application_name").await, [""]);
+    assert_eq!(code(client.batch_execute("SET synchronous_commit = off").await), "22023");
+    assert_eq!(code(client.batch_execute("LISTEN news").await), "0A000");
+    assert_eq!(code(client.query("SELECT set_config('jit', $1, false)", &[&"on"]).await), "0A000");
+}

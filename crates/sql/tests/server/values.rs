@@ -160,3 +160,20 @@ async fn malformed_values_are_refused() {
     assert_eq!(code(client.execute("INSERT INTO t VALUES (1, 'abc')", &[]).await), "22001");
     assert_eq!(code(client.batch_execute("INSERT INTO t VALUES ('one', 'a')").await), "22P02");
 }
+
+#[tokio::test]
+async fn a_series_is_named_as_its_function_or_alias() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    assert_eq!(strings(&client, "SELECT generate_series FROM generate_series(1, 3)").await, ["1", "2", "3"]);
+    assert_eq!(strings(&client, "SELECT sum(g) FROM generate_series(10, 1, -3) AS g").await, ["22"]);
+    assert_eq!(
+        strings(&client, "SELECT i * j FROM pg_catalog.generate_series(1, 2) AS a (i), generate_series(5, 5) AS b (j)").await,
+        ["5", "10"]
+    );
+    client.batch_execute("CREATE TABLE t (id bigint PRIMARY KEY, u uuid DEFAULT gen_random_uuid())").await.expect("created");
+    client.batch_execute("INSERT INTO t (id) SELECT g FROM generate_series(1, 1000) g").await.expect("inserted");
+    assert_eq!(strings(&client, "SELECT count(*), count(DISTINCT u), max(length(u::text)) FROM t").await, ["1000", "1000", "36"]);
+    let rows = client.query("SELECT gen_random_uuid()", &[]).await.expect("a row");
+    assert_eq!((rows[0].columns()[0].name(), rows[0].columns()[0].type_().name()), ("gen_random_uuid", "uuid"));
+}
