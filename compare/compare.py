@@ -27,8 +27,12 @@ from rounds import compare, steps
 from rows import PointSelect, Update
 from server import ServerFailed
 from sustained import Sustained
+from tpcb import TpcB
 
-COMPARISONS = {comparison.name: comparison for comparison in (PointSelect(), Update(), ThreeRegions(), Quotas(), Analytic(), Sustained())}
+COMPARISONS = {
+    comparison.name: comparison
+    for comparison in (PointSelect(), Update(), TpcB(), ThreeRegions(), Quotas(), Analytic(), Sustained())
+}
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parent.parent / "target"))
 
