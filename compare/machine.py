@@ -3,11 +3,13 @@
 import os
 import platform
 import time
+from collections import Counter
 from pathlib import Path
 
 from summary import spread
 
 SYNCS = 200
+TICKS = os.sysconf("SC_CLK_TCK")
 BLOCK_BYTES = 4096
 
 
@@ -56,10 +58,38 @@ def process_bytes(pid):
     """Memory of a process and of all that it has started, what they share counted once."""
     try:
         own = int(field_of(f"/proc/{pid}/smaps_rollup", "Pss").split()[0]) << 10
-        children = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
     except (OSError, AttributeError):
         return 0  # it has ended meanwhile
-    return own + sum(process_bytes(child) for child in children)
+    return own + sum(process_bytes(child) for child in children_of(pid))
+
+
+def children_of(pid):
+    try:
+        return [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+    except OSError:
+        return []
+
+
+def thread_seconds(pid):
+    """Processor time so far of the threads of a process and of all that it has started, by their names."""
+    seconds = Counter()
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        try:
+            name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue  # it has ended meanwhile
+        user, system = fields.split()[11:13]
+        seconds[name] += (int(user) + int(system)) / TICKS
+    for child in children_of(pid):
+        seconds += thread_seconds(child)
+    return seconds
+
+
+def processor_seconds():
+    """What all processors did so far; `steal` is what the machine beneath this one gave to others."""
+    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    with open("/proc/stat") as lines:
+        return {name: int(ticks) / TICKS for name, ticks in zip(names, next(lines).split()[1:])}
 
 
 def folder_bytes(folder):

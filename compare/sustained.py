@@ -2,10 +2,11 @@
 
 import re
 import threading
+from collections import Counter
 
 from client import measured
 from comparison import SHARE, Case, Comparison, Figure
-from machine import folder_bytes, process_bytes
+from machine import folder_bytes, process_bytes, processor_seconds, thread_seconds
 from postgresql import PostgreSQL
 from programs import INITDB, PGBENCH, POSTGRES, PSQL
 from rhumb import Rhumb
@@ -45,13 +46,13 @@ class SustainedContender(RowsContender):
         self.minutes = minutes
 
     def measure(self, case, _seconds):
-        with Space(self.server) as space:
+        with Looks(self.server) as looks:
             printed = measured(self.pgbench(case, self.minutes * MINUTE, f"--progress={MINUTE}", f"--latency-limit={LATE_MS}"), with_progress=True)
-        return sustained(printed, space.samples)
+        return sustained(printed, looks.samples)
 
 
-class Space:
-    """Looks at a server's memory and its folder from time to time, as long as the `with` block runs."""
+class Looks:
+    """Looks at a server's memory, folder and threads, and at the processors, from time to time, as long as the `with` block runs."""
 
     def __init__(self, server):
         self.server, self.samples, self.ended = server, [], threading.Event()
@@ -67,8 +68,13 @@ class Space:
 
     def look(self):
         while not self.ended.wait(LOOK_SECONDS):
-            memory = sum(process_bytes(process.pid) for process in self.server.processes)
-            self.samples.append({"memory_mib": memory >> 20, "folder_mib": folder_bytes(self.server.folder) >> 20})
+            pids = [process.pid for process in self.server.processes]
+            self.samples.append({
+                "memory_mib": sum(map(process_bytes, pids)) >> 20,
+                "folder_mib": folder_bytes(self.server.folder) >> 20,
+                "processors_seconds": processor_seconds(),
+                "threads_seconds": sum(map(thread_seconds, pids), Counter()),
+            })
 
 
 def sustained(printed, samples):
@@ -77,5 +83,5 @@ def sustained(printed, samples):
     late = re.search(r"latency limit: (\d+)", printed)
     return Figure(
         by_minute[-1] / by_minute[1],
-        {"tps_by_minute": by_minute, f"above_{LATE_MS}_ms": int(late[1]), "space": samples, "tps": report(printed).value},
+        {"tps_by_minute": by_minute, f"above_{LATE_MS}_ms": int(late[1]), "looks": samples, "tps": report(printed).value},
     )

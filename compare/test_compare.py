@@ -1,8 +1,11 @@
 """The arithmetic, and the numbers that are read from what clients print: python3 -m unittest discover compare"""
 
+import os
+import time
 import unittest
 
 import analytic
+import machine
 import quotas
 import regions
 import rows
@@ -134,6 +137,14 @@ class Reports(unittest.TestCase):
         figure = sustained.sustained(PGBENCH + late + "\n".join(lines), [])
         self.assertEqual((figure.value, figure.details["tps_by_minute"]), (0.98, [90.5, 100.0, 98.0]))
         self.assertEqual(figure.details["above_100_ms"], 7)
+
+    def test_processor_time(self):
+        before, spent = machine.thread_seconds(os.getpid()), time.process_time() + 0.05
+        while time.process_time() < spent:
+            pass
+        after = machine.thread_seconds(os.getpid())
+        self.assertGreater(sum(after.values()), sum(before.values()))
+        self.assertIn("steal", machine.processor_seconds())
 
     def test_redis_benchmark(self):
         details = {"avg_latency_ms": 5.483, "min_latency_ms": 0.776, "p50_latency_ms": 3.823}
