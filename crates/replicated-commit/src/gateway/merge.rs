@@ -78,6 +78,7 @@ impl Txn {
             Asked::Get { keys, .. } => {
                 let rows: Vec<Row> = keys.iter().map_while(|key| by_key.get(key).cloned()).collect();
                 if validated {
+                    self.make_room(rows.iter().filter(|row| !self.rows.contains_key(&row.key)).count())?;
                     rows.iter().try_for_each(|row| self.remember_row(row))?;
                 }
                 let more = rows.len() < keys.len();
@@ -88,6 +89,7 @@ impl Txn {
                 if validated {
                     let found = evidence.iter().flat_map(|range| &range.rows);
                     found.into_iter().try_for_each(|found| self.compare(&found.key, found.seen.version))?;
+                    self.make_room(evidence.iter().filter(|range| self.known(range).is_none()).map(|range| range.rows.len() + 1).sum())?;
                     evidence.into_iter().try_for_each(|range| self.remember_range(range))?;
                 }
                 Ok(Merged { rows, covered: Some(covered), more })
@@ -121,33 +123,37 @@ impl Txn {
 
     pub(super) fn remember_row(&mut self, row: &Row) -> Result<(), TxnError> {
         self.compare(&row.key, row.version)?;
-        if self.rows.insert(row.key.clone(), Seen::of(row)).is_none() {
-            self.count_evidence(1)?;
-        }
+        self.rows.insert(row.key.clone(), Seen::of(row));
         Ok(())
     }
 
+    /// What the transaction has seen of just this range.
+    fn known(&self, range: &RangeEvidence) -> Option<&RangeEvidence> {
+        self.ranges.iter().find(|known| known.shard == range.shard && known.range == range.range)
+    }
+
     pub(super) fn remember_range(&mut self, range: RangeEvidence) -> Result<(), TxnError> {
-        let rows = range.rows.len() + 1;
-        work::add(rows + self.ranges.len());
-        match self.ranges.iter().find(|known| known.shard == range.shard && known.range == range.range) {
+        work::add(range.rows.len() + 1 + self.ranges.len());
+        match self.known(&range) {
             Some(known) if known.rows != range.rows => Err(TxnError::Conflict("a range changed between two reads of it".into())),
             Some(_) => Ok(()),
             None => {
                 self.ranges.push(range);
-                self.count_evidence(rows)
+                Ok(())
             }
         }
     }
 
-    pub(super) fn count_evidence(&mut self, rows: usize) -> Result<(), TxnError> {
-        self.evidence += rows;
-        if self.evidence > TXN_ROWS_MAX {
+    /// Makes room for the evidence of so many more rows. If there is none, none of them is to be remembered: the client is not shown them, and may
+    /// go on without.
+    fn make_room(&mut self, rows: usize) -> Result<(), TxnError> {
+        if self.evidence + rows > TXN_ROWS_MAX {
             let advice = "read less, or read in a read-only transaction, which has no such limit";
             return Err(TxnError::TooLarge(
                 format!("the transaction has read more than {TXN_ROWS_MAX} rows under validation; {advice}").into(),
             ));
         }
+        self.evidence += rows;
         Ok(())
     }
 }
