@@ -320,7 +320,7 @@ impl SqlError {
 
     /// True if the transaction that it came up in could go on: it is about one statement, and not about the transaction or the site.
     pub fn spares_transaction(&self) -> bool {
-        const ENDING: [&str; 6] = ["08", "40", "53", "57P", "58", "XX"];
+        const ENDING: [&str; 4] = ["40", "57P", "58", "XX001"];
         !ENDING.iter().any(|beginning| self.state().code().starts_with(beginning))
     }
 

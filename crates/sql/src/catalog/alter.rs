@@ -62,10 +62,14 @@ impl CatalogView {
     /// Renames an index of the table, with the constraint that it is of. Errors: 42622, 42P07.
     pub async fn rename_index(&mut self, txn: &mut dyn Transaction, table: &TableDescriptor, from: &str, to: &str) -> SqlResult<()> {
         self.claim_name(txn, table, to).await?;
+        if table.has_constraint(from) && table.has_constraint(to) {
+            return Err(duplicate_constraint(&table.name, to));
+        }
         let mut table = table.clone();
         match table.indexes.iter_mut().find(|index| index.name == from) {
             Some(index) => index.name = to.to_owned(),
-            None => table.primary_key_name = to.to_owned(),
+            None if table.primary_key_name == from && !from.is_empty() => table.primary_key_name = to.to_owned(),
+            None => return Err(SqlError::undefined_index(from)),
         }
         self.remove(txn, relation_key(table.database, from))?;
         self.write(txn, relation_key(table.database, to), &Entry::Index(table.name.clone()))?;
@@ -82,7 +86,7 @@ impl CatalogView {
             let unreadable = |error| SqlError::corrupted("a CHECK constraint", error);
             let mut condition = parser::expression(&check.condition).map_err(unreadable)?;
             rename_column(&mut condition, from, to);
-            check.condition = condition.to_string();
+            check.condition = parser::kept(&condition)?;
         }
         self.alter(txn, table).map(drop)
     }
@@ -135,7 +139,9 @@ impl CatalogView {
             return Err(second_primary_key(table));
         }
         let names = candidates(spec.name.as_deref(), &table.name, &[], "pkey")?;
-        let name = choose(&names, &self.taken_names(txn, table.database, &names).await?)?;
+        let mut taken = self.taken_names(txn, table.database, &names).await?;
+        taken.extend(names.iter().filter(|name| table.has_constraint(name)).cloned());
+        let name = choose(&names, &taken)?;
         let mut table = table.clone();
         remove_column(&mut table, hidden);
         let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
@@ -223,6 +229,7 @@ fn check_new_column(table: &TableDescriptor, name: &str) -> SqlResult<()> {
 
 /// Takes a column out that no key, index or constraint names; those behind it move up.
 fn remove_column(table: &mut TableDescriptor, position: usize) {
+    debug_assert!(table.indexes.iter().all(|index| !index.columns.contains(&position)), "no index names it");
     table.columns.remove(position);
     let keys = table.indexes.iter_mut().map(|index| &mut index.columns).chain(table.checks.iter_mut().map(|check| &mut check.columns));
     for behind in keys.chain([&mut table.primary_key]).flatten().filter(|other| **other > position) {

@@ -22,10 +22,10 @@ impl CatalogView {
     ) -> SqlResult<bool> {
         let database = self.fresh_database(txn, database).await?;
         let table = self.fresh_table(txn, database.id, &spec.table).await?;
-        let columns: Vec<&str> = table.visible_columns().map(|position| table.columns[position].name.as_str()).collect();
-        let columns = key_positions(&columns, &spec.columns)?;
+        let columns = key_positions(&table.nameable(), &spec.columns)?;
         let names = candidates(spec.name.as_deref(), &spec.table, &spec.columns, if spec.constraint { "key" } else { "idx" })?;
-        let taken = self.taken_names(txn, database.id, &names).await?;
+        let mut taken = self.taken_names(txn, database.id, &names).await?;
+        taken.extend(names.iter().filter(|name| spec.constraint && table.has_constraint(name)).cloned());
         let name = match choose(&names, &taken) {
             Err(_) if if_not_exists && spec.name.is_some() => return Ok(false),
             chosen => chosen?,

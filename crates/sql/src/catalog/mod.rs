@@ -41,6 +41,7 @@ pub use alter::{undefined_constraint, visible, with_column};
 pub use cache::Catalog;
 pub use garbage::{hand_over, keep_reclaiming, reclaim};
 pub use layout::{Entry, decode_entry, encode_entry};
+pub(crate) use names::check_name;
 pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 pub use procedures::{PROCEDURE_BYTES_MAX, ProcedureSpec};
 pub use spec::{CheckSpec, ColumnSpec, IndexSpec, KeySpec, TableSpec};

@@ -13,7 +13,7 @@ pub const KEY_COLUMNS_MAX: usize = 32;
 const CANDIDATES: usize = 16;
 
 /// Refuses an empty or overlong name.
-pub(super) fn check_name(name: &str) -> SqlResult<()> {
+pub(crate) fn check_name(name: &str) -> SqlResult<()> {
     if name.is_empty() {
         return Err(SqlError::syntax("zero-length delimited identifier"));
     }

@@ -31,7 +31,7 @@ pub struct CatalogView {
     /// What this transaction was told already.
     used: BTreeMap<Key, Used>,
     /// What it created, or dropped (`None`): to be read from its own writes.
-    changed: BTreeMap<Key, Option<Entry>>,
+    changed: Arc<BTreeMap<Key, Option<Entry>>>,
     /// True if this region's replica may be asked.
     asks_nearby: bool,
     /// What it showed. Nobody else uses that before a commit has validated it.
@@ -40,7 +40,7 @@ pub struct CatalogView {
 
 /// What a transaction had created and dropped at some point.
 #[derive(Clone, Debug)]
-pub struct Changes(BTreeMap<Key, Option<Entry>>);
+pub struct Changes(Arc<BTreeMap<Key, Option<Entry>>>);
 
 /// A descriptor that a transaction uses.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Catalog {
 
 impl CatalogView {
     pub(super) fn new(catalog: Arc<Catalog>) -> CatalogView {
-        CatalogView { catalog, database: None, used: BTreeMap::new(), changed: BTreeMap::new(), asks_nearby: false, nearby: Vec::new() }
+        CatalogView { catalog, database: None, used: BTreeMap::new(), changed: Arc::default(), asks_nearby: false, nearby: Vec::new() }
     }
 
     /// The same view, which spares an optimistic transaction the trip to a majority: what the cache lacks it looks up at
@@ -143,7 +143,7 @@ impl CatalogView {
         for (key, version, entry) in self.nearby.drain(..) {
             self.catalog.insert(key, version, entry);
         }
-        for (key, entry) in std::mem::take(&mut self.changed) {
+        for (key, entry) in Arc::unwrap_or_clone(std::mem::take(&mut self.changed)) {
             match entry {
                 Some(entry) => self.catalog.insert(key, at, entry),
                 None => self.catalog.suspect(std::iter::once(&key)),
@@ -277,7 +277,7 @@ impl CatalogView {
 
     fn mark_changed(&mut self, key: Key, entry: Option<Entry>) {
         self.used.remove(&key);
-        self.changed.insert(key, entry);
+        Arc::make_mut(&mut self.changed).insert(key, entry);
     }
 }
 

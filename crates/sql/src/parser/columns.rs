@@ -19,6 +19,12 @@ pub fn rename_column(expr: &mut Expr, from: &str, to: &str) {
     debug_assert!(walked.is_ok(), "it sees all of them");
 }
 
+/// Has the expression name columns of `table` by their names alone, so that it outlives that of the table.
+pub fn without_table(expr: &mut Expr, table: &str) {
+    let walked = walk_mut(expr, &mut Stripper { table });
+    debug_assert!(walked.is_ok(), "it sees all of them");
+}
+
 /// The last part of the name of a column.
 fn column(expr: &Expr) -> Option<&Ident> {
     match expr {
@@ -62,6 +68,24 @@ impl VisitorMut for Renamer<'_> {
     }
 }
 
+struct Stripper<'a> {
+    table: &'a str,
+}
+
+impl VisitorMut for Stripper<'_> {
+    type Break = SqlError;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let [table, column] = parts.as_slice()
+            && fold(table) == self.table
+        {
+            *expr = Expr::Identifier(column.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,7 +95,8 @@ mod tests {
     fn columns_are_found_and_renamed_wherever_they_stand() {
         let mut expr = expression("t.a > 0 AND (\"B\" IS NULL OR lower(c) = 'a') AND a < coalesce(A, 5)").expect("an expression");
         assert_eq!(columns_named(&expr), ["a", "B", "c"]);
+        without_table(&mut expr, "t");
         rename_column(&mut expr, "a", "New");
-        assert_eq!(expr.to_string(), "t.\"New\" > 0 AND (\"B\" IS NULL OR lower(c) = 'a') AND \"New\" < coalesce(\"New\", 5)");
+        assert_eq!(expr.to_string(), "\"New\" > 0 AND (\"B\" IS NULL OR lower(c) = 'a') AND \"New\" < coalesce(\"New\", 5)");
     }
 }

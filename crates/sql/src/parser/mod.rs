@@ -19,7 +19,7 @@ mod statement;
 mod tokens;
 mod walk;
 
-pub use columns::{columns_named, rename_column};
+pub use columns::{columns_named, rename_column, without_table};
 pub use ident::fold;
 pub use procedure::body;
 pub use statement::{
@@ -108,12 +108,23 @@ fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
 
 /// The expression that `text` is, as the catalog has it.
 pub fn expression(text: &str) -> Result<Expr, ParserError> {
-    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text)?;
+    let mut parser = Parser::new(&PostgreSqlDialect {}).with_recursion_limit(NESTING_MAX).try_with_sql(text)?;
     let expr = parser.parse_expr()?;
     match parser.peek_token().token {
         Token::EOF => Ok(expr),
         _ => parser.expected("end of expression", parser.peek_token()),
     }
+}
+
+/// The text of an expression for the catalog to keep. Error 0A000 for one that would be read as another: the printer of the parser's trees does
+/// not quote all that it should.
+pub fn kept(expr: &Expr) -> SqlResult<String> {
+    let text = expr.to_string();
+    if expression(&text).is_ok_and(|read| read == *expr) {
+        return Ok(text);
+    }
+    Err(SqlError::unsupported(format!("the expression {text} cannot be kept"))
+        .with_hint("Write quotes within texts as E'\\x27', and no sign twice."))
 }
 
 /// Takes `AS OF SYSTEM TIME '…'` out of a statement and returns the text between the quotes.

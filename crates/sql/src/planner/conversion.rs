@@ -42,6 +42,6 @@ pub fn conversion(
     let scope = Scope::default().with(&table.name, &table.arrow_schema());
     let mut expressions = Expressions::new(cx, scope, Parameters::of(&using, &[])?)?;
     let planned = expressions.plan(&using, Some(&ty), "transform expressions")?;
-    let using = Some(expressions.finish().compile(planned)?);
+    let using = Some(expressions.finish_definition()?.compile(planned)?);
     Ok(Conversion { ty, value: Some(ConvertedColumn { position, ty, using }) })
 }

@@ -30,7 +30,8 @@ pub fn defaults(engine: &Engine, facts: &Facts, table: &Arc<TableDescriptor>, co
 pub fn varies_by_row(cx: Planning<'_>, default: &str) -> SqlResult<bool> {
     let expr = parsed(cx, default)?;
     let mut expressions = Expressions::new(cx, Scope::default(), Parameters::of(&expr, &[])?)?;
-    Ok(expressions.plan(&expr, None, "DEFAULT")?.is_volatile())
+    let varies = expressions.plan(&expr, None, "DEFAULT")?.is_volatile();
+    expressions.finish_definition().map(|_| varies)
 }
 
 fn parsed(cx: Planning<'_>, text: &str) -> SqlResult<ast::Expr> {
@@ -43,5 +44,5 @@ fn parsed(cx: Planning<'_>, text: &str) -> SqlResult<ast::Expr> {
 fn compiled(cx: Planning<'_>, expr: &ast::Expr, parameters: Parameters) -> SqlResult<Compiled> {
     let mut expressions = Expressions::new(cx, Scope::default(), parameters)?;
     let planned = expressions.plan(expr, None, "DEFAULT")?;
-    expressions.finish().compile(planned)
+    expressions.finish_definition()?.compile(planned)
 }

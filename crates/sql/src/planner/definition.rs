@@ -5,7 +5,7 @@ use super::writer::writer;
 use super::{Planning, unqualified};
 use crate::catalog::{CheckSpec, ColumnSpec, IndexSpec, KeySpec, ProcedureSpec, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parser::{ProcedureDefinition, columns_named, fold};
+use crate::parser::{self, ProcedureDefinition, columns_named, fold, without_table};
 use crate::schema::{ProcedureParameter, TableDescriptor};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
@@ -47,12 +47,13 @@ pub fn table_spec(table: &ast::CreateTable, database: &str) -> SqlResult<TableSp
         checks: Vec::new(),
     };
     for column in &table.columns {
-        let ColumnDefinition { column, constraints } = column_definition(column)?;
+        let ColumnDefinition { column, constraints } = column_definition(column, &spec.name)?;
         spec.columns.push(column);
         constraints.into_iter().try_for_each(|constraint| add(&mut spec, constraint))?;
     }
     for constraint in &table.constraints {
-        add(&mut spec, self::constraint(constraint)?)?;
+        let constraint = self::constraint(constraint, &spec.name)?;
+        add(&mut spec, constraint)?;
     }
     Ok(spec)
 }
@@ -71,8 +72,8 @@ fn add(spec: &mut TableSpec, constraint: Constraint) -> SqlResult<()> {
     Ok(())
 }
 
-/// A column of CREATE TABLE or ADD COLUMN.
-pub fn column_definition(definition: &ast::ColumnDef) -> SqlResult<ColumnDefinition> {
+/// A column of CREATE TABLE or ADD COLUMN, of the table of that name.
+pub fn column_definition(definition: &ast::ColumnDef, table: &str) -> SqlResult<ColumnDefinition> {
     let name = fold(&definition.name);
     let mut column = ColumnSpec { name: name.clone(), ty: SqlType::from_ast(&definition.data_type)?, nullable: true, default: None };
     let mut constraints = Vec::new();
@@ -82,10 +83,10 @@ pub fn column_definition(definition: &ast::ColumnDef) -> SqlResult<ColumnDefinit
         match &option.option {
             ColumnOption::Null => {}
             ColumnOption::NotNull => column.nullable = false,
-            ColumnOption::Default(value) => column.default = default_text(value),
+            ColumnOption::Default(value) => column.default = default_text(value)?,
             ColumnOption::PrimaryKey(_) => constraints.push(Constraint::PrimaryKey(key())),
             ColumnOption::Unique(_) => constraints.push(Constraint::Unique(key())),
-            ColumnOption::Check(check) => constraints.push(Constraint::Check(check_spec(constraint_name(), &check.expr))),
+            ColumnOption::Check(check) => constraints.push(Constraint::Check(check_spec(constraint_name(), &check.expr, table)?)),
             // Text is ordered by its bytes, whatever is said of it.
             ColumnOption::Collation(_) => {}
             ColumnOption::ForeignKey(_) => return Err(SqlError::unsupported("FOREIGN KEY constraints are not supported")),
@@ -99,13 +100,13 @@ pub fn column_definition(definition: &ast::ColumnDef) -> SqlResult<ColumnDefinit
 }
 
 /// The text of a default; `DEFAULT NULL` is none.
-pub fn default_text(value: &ast::Expr) -> Option<String> {
+pub fn default_text(value: &ast::Expr) -> SqlResult<Option<String>> {
     let is_null = matches!(value, ast::Expr::Value(value) if value.value == ast::Value::Null);
-    (!is_null).then(|| value.to_string())
+    if is_null { Ok(None) } else { parser::kept(value).map(Some) }
 }
 
-/// A constraint of CREATE TABLE or ADD CONSTRAINT.
-pub fn constraint(constraint: &TableConstraint) -> SqlResult<Constraint> {
+/// A constraint of CREATE TABLE or ADD CONSTRAINT, of the table of that name.
+pub fn constraint(constraint: &TableConstraint, table: &str) -> SqlResult<Constraint> {
     Ok(match constraint {
         TableConstraint::PrimaryKey(key) => {
             Constraint::PrimaryKey(KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? })
@@ -116,14 +117,16 @@ pub fn constraint(constraint: &TableConstraint) -> SqlResult<Constraint> {
             }
             Constraint::Unique(KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? })
         }
-        TableConstraint::Check(check) => Constraint::Check(check_spec(check.name.as_ref().map(fold), &check.expr)),
+        TableConstraint::Check(check) => Constraint::Check(check_spec(check.name.as_ref().map(fold), &check.expr, table)?),
         TableConstraint::ForeignKey(_) => return Err(SqlError::unsupported("FOREIGN KEY constraints are not supported")),
         other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
     })
 }
 
-fn check_spec(name: Option<String>, condition: &ast::Expr) -> CheckSpec {
-    CheckSpec { name, condition: condition.to_string(), columns: columns_named(condition) }
+fn check_spec(name: Option<String>, condition: &ast::Expr, table: &str) -> SqlResult<CheckSpec> {
+    let mut condition = condition.clone();
+    without_table(&mut condition, table);
+    Ok(CheckSpec { name, condition: parser::kept(&condition)?, columns: columns_named(&condition) })
 }
 
 /// A CREATE PROCEDURE.

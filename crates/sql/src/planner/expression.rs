@@ -61,6 +61,12 @@ impl<'a> Expressions<'a> {
         Expressions { parameters: parameters.clone(), ..self }.finish()
     }
 
+    /// Likewise, for expressions of a definition, which have no parameters. Error 42P02.
+    pub fn finish_definition(self) -> SqlResult<Compiler<'a>> {
+        let compiler = self.finish();
+        if compiler.parameters.is_empty() { Ok(compiler) } else { Err(SqlError::undefined_parameter(1)) }
+    }
+
     /// No more expressions: what compiles them.
     pub fn finish(self) -> Compiler<'a> {
         let types = self.parameters.finish();

@@ -3,13 +3,13 @@
 use super::Planning;
 use super::parameters::Parameters;
 use super::resolver::Resolver;
-use super::rewrite::GENERATE_SERIES;
 use crate::engine::guarded;
 use crate::error::SqlResult;
 use crate::executor::query::QueryPlan;
 use crate::executor::result::{ResultColumn, column_of};
 use crate::executor::source::TableSource;
 use crate::executor::{Body, Plan};
+use crate::parser::names::MARK;
 use crate::pg_catalog::{System, is_system_table};
 use crate::schema::TableDescriptor;
 use crate::txn::Active;
@@ -45,7 +45,7 @@ pub async fn names(cx: Planning<'_>, active: &mut Active, statement: &ast::State
     let once = found.iter().any(|name| is_system_table(name.table()));
     let mut sources = if once { System::load(cx.engine, cx.facts, active, &found).await? } else { System::default() };
     let mut tables = Vec::new();
-    for name in found.iter().filter(|name| !is_system_table(name.table()) && name.table() != GENERATE_SERIES) {
+    for name in found.iter().filter(|name| !is_system_table(name.table()) && !name.table().starts_with(MARK)) {
         let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, name.table()).await?;
         let source = TableSource::new(table.clone(), with_hidden == Some(name.table()));
         sources.tables.insert(name.table().to_string(), provider_as_source(Arc::new(source)));

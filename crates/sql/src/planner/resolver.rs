@@ -2,6 +2,7 @@
 
 use crate::engine::{Engine, bounded};
 use crate::error::{SqlError, SqlState};
+use crate::parser::names::MARK;
 use crate::pg_catalog::System;
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
@@ -54,6 +55,7 @@ impl ContextProvider for Resolver<'_> {
     }
 
     fn get_table_function_source(&self, name: &str, arguments: Vec<Expr>) -> Result<Arc<dyn TableSource>> {
+        let name = name.trim_start_matches(MARK);
         let undefined = || SqlError::new(SqlState::UndefinedFunction, format!("there is no function {name} that returns rows"));
         let function = self.state.table_functions().get(name).ok_or_else(|| DataFusionError::External(Box::new(undefined())))?;
         let (simplifier, schema) = (ExprSimplifier::new(SimplifyContext::default()), DFSchema::empty());

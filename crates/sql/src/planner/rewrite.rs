@@ -8,6 +8,7 @@
 
 use crate::context::Facts;
 use crate::error::{SqlError, SqlResult};
+use crate::parser::names::MARK;
 use crate::parser::walk_mut;
 use crate::pg_catalog::site_table;
 use crate::types::{SqlType, parse_text, to_text};
@@ -18,7 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 use std::ops::ControlFlow;
 
 /// The one function that returns rows. Its column is called as it is itself, or as its alias.
-pub const GENERATE_SERIES: &str = "generate_series";
+const GENERATE_SERIES: &str = "generate_series";
 
 /// Rewrites a statement or a part of one.
 pub fn rewrite(part: &mut impl VisitMut, facts: &Facts) -> SqlResult<()> {
@@ -36,6 +37,8 @@ impl VisitorMut for Rewriter<'_> {
         if let TableFactor::Table { name, alias, args: Some(_), .. } = table
             && name.0.last().and_then(ObjectNamePart::as_ident).map(crate::parser::fold).as_deref() == Some(GENERATE_SERIES)
         {
+            // A table may be called so.
+            *name = ObjectName::from(vec![Ident::new(format!("{MARK}{GENERATE_SERIES}"))]);
             let name = alias.as_ref().map_or_else(|| Ident::new(GENERATE_SERIES), |alias| alias.name.clone());
             let alias = alias.get_or_insert(TableAlias { explicit: true, name: name.clone(), columns: Vec::new(), at: None });
             if alias.columns.is_empty() {

@@ -21,12 +21,8 @@ pub fn writer(cx: Planning<'_>, table: &Arc<TableDescriptor>) -> SqlResult<Write
         let scope = Scope::default().with(&table.name, &table.arrow_schema());
         let mut expressions = Expressions::new(cx, scope, Parameters::of(&condition, &[])?)?;
         let planned = expressions.plan(&condition, Some(&SqlType::Bool), "check constraints")?;
-        let compiler = expressions.finish();
-        if !compiler.parameters.is_empty() {
-            return Err(SqlError::undefined_parameter(1));
-        }
         // A condition that is NULL holds.
-        compiler.compile(Expr::IsNotFalse(Box::new(planned)))
+        expressions.finish_definition()?.compile(Expr::IsNotFalse(Box::new(planned)))
     });
     Ok(Writer::new(table.clone(), conditions.collect::<SqlResult<_>>()?))
 }

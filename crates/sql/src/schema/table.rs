@@ -4,6 +4,7 @@ use super::{DatabaseId, IndexId, TableId};
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A column.
@@ -115,7 +116,13 @@ impl TableDescriptor {
     /// True if it has a constraint of that name.
     pub(crate) fn has_constraint(&self, name: &str) -> bool {
         let keys = self.indexes.iter().filter(|index| index.constraint).map(|index| &index.name);
-        keys.chain(self.checks.iter().map(|check| &check.name)).chain([&self.primary_key_name]).any(|known| known == name)
+        let all = keys.chain(self.checks.iter().map(|check| &check.name)).chain([&self.primary_key_name]);
+        all.filter(|known| !known.is_empty()).any(|known| known == name)
+    }
+
+    /// The names of its columns by position, as far as clients may name them: that of the hidden one is empty.
+    pub(crate) fn nameable(&self) -> Vec<&str> {
+        self.columns.iter().map(|column| if column.hidden { "" } else { column.name.as_str() }).collect()
     }
 
     /// The names of its indexes, the primary key's included if it has one.
@@ -134,7 +141,10 @@ impl TableDescriptor {
             && self.columns.iter().all(|column| column.ty.is_sound())
             && key(&self.primary_key)
             && self.primary_key.iter().all(|position| !self.columns[*position].nullable)
+            && self.primary_key.iter().any(|position| self.columns[*position].hidden) == self.primary_key_name.is_empty()
+            && self.columns.iter().map(|column| &column.name).collect::<BTreeSet<_>>().len() == self.columns.len()
             && self.indexes.iter().all(|index| key(&index.columns) && (1..self.next_index).contains(&index.id.0))
+            && self.indexes.iter().flat_map(|index| &index.columns).all(|position| !self.columns[*position].hidden)
             && self.checks.iter().flat_map(|check| &check.columns).all(|position| *position < self.columns.len())
     }
 }

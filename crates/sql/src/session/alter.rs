@@ -1,7 +1,8 @@
 //! ALTER TABLE and ALTER INDEX, in the transaction of the session.
 //!
 //! ```text
-//!   each action in turn:  the table as it is now ─▶ its rows looked at, or rewritten ─▶ its descriptor
+//!   each action in turn, what drops something first, then types, columns, and the rest:
+//!                         the table as it is now ─▶ its rows looked at, or rewritten ─▶ its descriptor
 //!   at the end:           do its defaults and constraints still make sense?
 //! ```
 //! Most actions change the descriptor alone. A new column needs no rows rewritten, whatever its default, unless that is another one for
@@ -11,7 +12,7 @@ use super::Session;
 use crate::catalog::{CheckSpec, IndexSpec, KeySpec, undefined_constraint, visible, with_column};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::reshape::{each_page, rewrite};
-use crate::parser::fold;
+use crate::parser::{columns_named, fold};
 use crate::planner::{
     Constraint, Conversion, Planning, check_table, column_definition, constraint, conversion, default_text, defaults, unqualified,
     varies_by_row, writer,
@@ -30,7 +31,10 @@ impl Session {
             Err(error) if alter.if_exists && error.state() == SqlState::UndefinedTable => return Ok(()),
             found => found?,
         };
-        for action in &alter.operations {
+        check_conversions(&alter.operations)?;
+        let mut actions: Vec<&AlterTableOperation> = alter.operations.iter().collect();
+        actions.sort_by_key(|action| pass(action));
+        for action in actions {
             if let AlterTableOperation::RenameTable { table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to) } = action {
                 let table = self.table_now(active, &name).await?;
                 name = fold(&unqualified(to, &self.facts.database)?);
@@ -79,7 +83,10 @@ impl Session {
                 catalog.rename_constraint(txn, &table, &fold(old_name), &fold(new_name)).await
             }
             Action::AlterColumn { column_name, op } => self.alter_column(active, table, &fold(column_name), op).await,
-            Action::AddConstraint { constraint: added, .. } => self.add_constraint(active, table, constraint(added)?).await,
+            Action::AddConstraint { constraint: added, .. } => {
+                let added = constraint(added, &table.name)?;
+                self.add_constraint(active, table, added).await
+            }
             Action::DropConstraint { if_exists, name, .. } => {
                 let constraint = fold(name);
                 if !table.primary_key_name.is_empty() && table.primary_key_name == constraint {
@@ -100,7 +107,7 @@ impl Session {
     }
 
     async fn add_column(&self, active: &mut Active, before: Arc<TableDescriptor>, definition: &ColumnDef) -> SqlResult<()> {
-        let definition = column_definition(definition)?;
+        let definition = column_definition(definition, &before.name)?;
         let column = &definition.column;
         let (catalog, txn) = (&mut active.catalog, active.txn.as_mut());
         let mut table = match &column.default {
@@ -155,14 +162,18 @@ impl Session {
                 return Err(SqlError::new(SqlState::InvalidTableDefinition, format!("column \"{column}\" is in a primary key")));
             }
             Action::DropNotNull => after.columns[position].nullable = true,
-            Action::SetDefault { value } => after.columns[position].default = default_text(value),
+            Action::SetDefault { value } => after.columns[position].default = default_text(value)?,
             Action::DropDefault => after.columns[position].default = None,
             Action::SetDataType { data_type, using, .. } => {
                 let Conversion { ty, value } = conversion(self.planning(), &before, position, data_type, using.as_ref())?;
                 after.columns[position].ty = ty;
                 if let Some(value) = value {
                     after.columns[position].missing = None;
-                    let convert = |rows: &[Row]| value.apply(&self.engine, rows);
+                    let writer = writer(self.planning(), &Arc::new(after.clone()))?;
+                    let convert = |rows: &[Row]| {
+                        let new = value.apply(&self.engine, rows)?;
+                        writer.check(&self.engine, new.len(), |row| &new[row]).map(|()| new)
+                    };
                     rewrite(&self.engine, active.txn.as_mut(), &before, &after, convert).await?;
                 }
             }
@@ -235,6 +246,36 @@ impl Session {
     pub(super) fn planning(&self) -> Planning<'_> {
         Planning { engine: &self.engine, facts: &self.facts, hints: &[] }
     }
+}
+
+/// When an action is taken, as in PostgreSQL: constraints may name columns that the same statement adds.
+fn pass(action: &AlterTableOperation) -> u8 {
+    use AlterTableOperation as Action;
+    match action {
+        Action::DropColumn { .. } | Action::DropConstraint { .. } => 0,
+        Action::AlterColumn { op: AlterColumnOperation::SetDataType { .. }, .. } => 1,
+        Action::AddColumn { .. } => 2,
+        _ => 3,
+    }
+}
+
+/// Each action sees what those before it have done, so no USING may name another column whose type changes. Error 0A000.
+fn check_conversions(actions: &[AlterTableOperation]) -> SqlResult<()> {
+    let conversions = actions.iter().filter_map(|action| match action {
+        AlterTableOperation::AlterColumn { column_name, op: AlterColumnOperation::SetDataType { using, .. } } => {
+            Some((fold(column_name), using))
+        }
+        _ => None,
+    });
+    let conversions: Vec<_> = conversions.collect();
+    for (column, using) in &conversions {
+        let named = using.as_ref().map(columns_named).unwrap_or_default();
+        if let Some((other, _)) = conversions.iter().find(|(other, _)| other != column && named.contains(other)) {
+            return Err(SqlError::unsupported(format!("USING cannot name column \"{other}\", whose type the same statement changes"))
+                .with_hint("Alter the two columns by two statements."));
+        }
+    }
+    Ok(())
 }
 
 /// 23502.

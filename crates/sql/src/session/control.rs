@@ -143,6 +143,12 @@ impl Session {
                 }
                 self.state = State::Failed(Failed::of(open.settings, error));
             }
+            State::Failed(Failed { open: Some(open), .. }) if !error.spares_transaction() => {
+                if let Some(handle) = &open.handle {
+                    handle.rollback(conflict).await;
+                }
+                self.state = State::Failed(Failed::of(open.settings, error));
+            }
             other => self.state = other,
         }
     }

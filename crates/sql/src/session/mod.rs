@@ -151,9 +151,9 @@ impl Session {
         }
     }
 
-    /// True if nothing is lost when it ends: no transaction is open but one that has failed.
+    /// True if nothing is lost when it ends: no transaction is open but one that has failed and cannot go on.
     pub fn is_at_rest(&self) -> bool {
-        matches!(self.state, State::Idle | State::Failed(_))
+        matches!(self.state, State::Idle | State::Failed(Failed { open: None, .. }))
     }
 
     /// The timestamp of the last transaction that it was told to be committed, or of the last snapshot.

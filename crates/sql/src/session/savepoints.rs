@@ -9,13 +9,14 @@
 //! serve end it: no savepoint brings it back.
 
 use super::{Open, Outcome, Session, State};
-use crate::catalog::Changes;
+use crate::catalog::{Changes, check_name};
 use crate::context::Settings;
 use crate::error::{SqlError, SqlResult, SqlState};
 use rhumb_commit::transaction;
+use std::sync::Arc;
 
-/// The most savepoints of a transaction at a time.
-const SAVEPOINTS_MAX: usize = 1_000;
+/// The most savepoints of a transaction at a time. Some drivers make one for each statement.
+const SAVEPOINTS_MAX: usize = 10_000;
 
 /// A state of the transaction to go back to.
 #[derive(Debug)]
@@ -23,10 +24,10 @@ pub(super) struct Savepoint {
     name: String,
     writes: transaction::Savepoint,
     changes: Changes,
-    settings: Settings,
+    settings: Arc<Settings>,
     local: bool,
     /// The settings that the whole transaction goes back to, should it fail.
-    before: Settings,
+    before: Arc<Settings>,
 }
 
 /// A transaction that failed.
@@ -66,6 +67,7 @@ impl Session {
     /// SAVEPOINT.
     pub(super) async fn savepoint(&mut self, name: &str) -> SqlResult<Outcome> {
         self.check_explicit("SAVEPOINT")?;
+        check_name(name)?;
         let (handle, _) = self.transaction().await?;
         let (writes, changes) = {
             let mut active = handle.lock().await?;
@@ -77,7 +79,13 @@ impl Session {
             let message = format!("a transaction may have {SAVEPOINTS_MAX} savepoints at a time");
             return Err(SqlError::new(SqlState::ProgramLimitExceeded, message).with_hint("Release those that are not needed."));
         }
-        let (local, before) = (open.local, open.settings.clone());
+        // Savepoints are many, and settings seldom change between them.
+        let last = open.savepoints.last();
+        let shared =
+            |known: Option<&Arc<Settings>>, now: Settings| known.filter(|known| ***known == now).cloned().unwrap_or_else(|| Arc::new(now));
+        let settings = shared(last.map(|last| &last.settings), settings);
+        let before = shared(last.map(|last| &last.before), open.settings.clone());
+        let local = open.local;
         open.savepoints.push(Savepoint { name: name.to_owned(), writes, changes, settings, local, before });
         Ok(Outcome::Done("SAVEPOINT".into()))
     }
@@ -138,8 +146,8 @@ async fn roll_back(open: &mut Open, name: &str) -> SqlResult<Settings> {
         active.txn.set_mode(open.mode)?;
     }
     drop(active);
-    (open.local, open.settings) = (savepoint.local, savepoint.before.clone());
-    Ok(savepoint.settings.clone())
+    (open.local, open.settings) = (savepoint.local, Settings::clone(&savepoint.before));
+    Ok(Settings::clone(&savepoint.settings))
 }
 
 /// The newest savepoint of that name. Error 3B001.

@@ -261,7 +261,8 @@ async fn conflicting_rows(
     Ok(positions.zip(rows).collect())
 }
 
-pub(super) fn check_row(table: &TableDescriptor, row: &Row) -> SqlResult<()> {
+/// Refuses a row that has NULL where it must not. Error 23502.
+pub fn check_row(table: &TableDescriptor, row: &Row) -> SqlResult<()> {
     if row.len() != table.columns.len() {
         return Err(SqlError::internal(format!("a row of {} values was given to table \"{}\"", row.len(), table.name)));
     }

@@ -114,7 +114,8 @@ async fn constraints_are_added_renamed_and_dropped() {
     assert_eq!(code(client.batch_execute("UPDATE t SET a = 20").await), "23514");
     alter(&client, "RENAME CONSTRAINT small TO tiny").await;
     assert_eq!(refused(&client, "DROP CONSTRAINT small").await, "42704");
-    alter(&client, "VALIDATE CONSTRAINT tiny, DROP CONSTRAINT tiny, DROP CONSTRAINT IF EXISTS tiny").await;
+    alter(&client, "VALIDATE CONSTRAINT tiny").await;
+    alter(&client, "DROP CONSTRAINT tiny, DROP CONSTRAINT IF EXISTS tiny").await;
     client.batch_execute("UPDATE t SET a = 20").await.expect("updated");
     assert_eq!(refused(&client, "ADD UNIQUE (a)").await, "23505");
     client.batch_execute("UPDATE t SET a = id").await.expect("updated");
@@ -161,4 +162,69 @@ async fn a_table_is_renamed_and_what_belongs_to_it_follows() {
     client.batch_execute("BEGIN; ALTER TABLE u ADD c int DEFAULT 1; ROLLBACK").await.expect("rolled back");
     assert_eq!(code(client.batch_execute("SELECT c FROM u").await), "42703");
     assert_eq!(strings(&server.connect().await, "SELECT count(*) FROM u").await, ["2"]);
+}
+
+#[tokio::test]
+async fn an_index_is_over_the_column_that_it_names_also_behind_a_hidden_row_id() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client
+        .batch_execute("CREATE TABLE t (a int); ALTER TABLE t ADD b int UNIQUE, ADD c int; CREATE INDEX by_c ON t (c)")
+        .await
+        .expect("created");
+    client.batch_execute("INSERT INTO t VALUES (1, 7, 5)").await.expect("inserted");
+    assert_eq!(code(client.batch_execute("INSERT INTO t VALUES (2, 7, 5)").await), "23505");
+    client.batch_execute("INSERT INTO t VALUES (2, 7, 6) ON CONFLICT (b) DO UPDATE SET a = 9").await.expect("updated");
+    assert_eq!(strings(&client, "SELECT a, b FROM t WHERE c = 5").await, ["9", "7"]);
+    alter(&client, "DROP b, ADD PRIMARY KEY (a)").await;
+    assert_eq!(code(client.batch_execute("DROP INDEX t_b_key").await), "42704");
+    assert_eq!(strings(&client, "SELECT a FROM t WHERE c = 5").await, ["9"]);
+    assert_eq!(refused(&client, "ADD UNIQUE (_rowid)").await, "42703");
+}
+
+#[tokio::test]
+async fn a_type_that_changes_values_keeps_what_rows_have_to_keep() {
+    let server = Server::start().await;
+    let client = created(&server).await;
+    assert_eq!(refused(&client, "ALTER a TYPE int USING a * 10").await, "23514");
+    assert_eq!(refused(&client, "ALTER b TYPE int USING NULL, ALTER b SET NOT NULL").await, "23502");
+    assert_eq!(refused(&client, "ALTER id TYPE int USING a, ALTER a TYPE int USING id").await, "0A000");
+    assert_eq!(refused(&client, "ALTER a TYPE int USING $1").await, "42P02");
+    alter(&client, "ADD CHECK (c <> 5), ADD c int DEFAULT 6, DROP COLUMN b").await;
+    assert_eq!(strings(&client, "SELECT a, c FROM t WHERE id = 1").await, ["10", "6"]);
+}
+
+#[tokio::test]
+async fn expressions_are_kept_as_they_were_written_or_refused() {
+    let server = Server::start().await;
+    let client = created(&server).await;
+    for default in ["$1", "'a' || $1"] {
+        assert_eq!(refused(&client, &format!("ADD d text DEFAULT {default}")).await, "42P02", "{default}");
+        assert_eq!(code(client.batch_execute(&format!("CREATE TABLE u (d text DEFAULT {default})")).await), "42P02", "{default}");
+    }
+    for (default, value) in [("'it''s'", "it's"), ("'''x'''", "'x'"), ("'a''''b'", "a''b"), ("- -1", "1"), ("-(-1)", "1")] {
+        let sql = format!("CREATE TABLE u (id int PRIMARY KEY, d text DEFAULT {default}); INSERT INTO u (id) VALUES (1)");
+        if let Err(error) = client.batch_execute(&sql).await {
+            assert_eq!(error.code().map(|code| code.code()), Some("0A000"), "{default}");
+            continue;
+        }
+        assert_eq!(strings(&client, "SELECT d FROM u").await, [value], "{default}");
+        client.batch_execute("DROP TABLE u").await.expect("dropped");
+    }
+    client
+        .batch_execute("CREATE TABLE u (n int, CHECK (u.n > 0)); ALTER TABLE u RENAME TO v")
+        .await
+        .expect("the condition goes by the column");
+    assert_eq!(code(client.batch_execute("INSERT INTO v VALUES (0)").await), "23514");
+}
+
+#[tokio::test]
+async fn names_of_constraints_are_taken_once() {
+    let server = Server::start().await;
+    let client = created(&server).await;
+    for second in ["ADD CONSTRAINT t_a_check UNIQUE (id)", "RENAME CONSTRAINT t_b_key TO t_a_check"] {
+        assert!(["42P07", "42710"].contains(&refused(&client, second).await.as_str()), "{second}");
+    }
+    client.batch_execute("CREATE TABLE u (a int)").await.expect("created");
+    assert_eq!(code(client.batch_execute("ALTER TABLE u RENAME CONSTRAINT \"\" TO x").await), "42704");
 }

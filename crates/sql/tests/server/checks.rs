@@ -47,6 +47,10 @@ async fn no_statement_leaves_a_row_that_breaks_a_condition() {
     sink.send(bytes::Bytes::from_static(b"7\t1\n8\t-8\n")).await.expect("sent");
     assert_eq!(code(sink.as_mut().finish().await), "23514");
     assert_eq!(strings(&client, "SELECT * FROM t ORDER BY id").await, ["1", "1", "10", "2", "NULL", "NULL"]);
+    client.batch_execute("CREATE TABLE u (n int NOT NULL CHECK (n > 0))").await.expect("created");
+    let mut sink = std::pin::pin!(client.copy_in("COPY u FROM STDIN").await.expect("begun"));
+    sink.send(bytes::Bytes::from_static(b"\\N\n")).await.expect("sent");
+    assert_eq!(code(sink.as_mut().finish().await), "23502", "before any condition");
 }
 
 #[tokio::test]

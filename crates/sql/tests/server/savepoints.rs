@@ -119,3 +119,20 @@ async fn no_savepoint_brings_back_what_ended_in_a_conflict() {
     assert_eq!(code(one.batch_execute("SELECT 1").await), "25P02");
     one.batch_execute("ROLLBACK").await.expect("rolled back");
 }
+
+#[tokio::test]
+async fn errors_that_an_application_expects_leave_the_transaction() {
+    let server = Server::start().await;
+    let client = begun(&server).await;
+    client.batch_execute("COMMIT; CREATE QUOTA vm LIMIT 1; BEGIN; SAVEPOINT a").await.expect("begun");
+    assert_eq!(code(client.batch_execute("SELECT acquire('vm', 2)").await), "53400");
+    client.batch_execute("ROLLBACK TO a; INSERT INTO t VALUES (2, 0); COMMIT").await.expect("it goes on");
+    assert_eq!(ids(&client).await, ["1", "2"]);
+    client.batch_execute("BEGIN").await.expect("begun");
+    assert_eq!(code(client.batch_execute(&format!("SAVEPOINT {}", "a".repeat(64))).await), "42622");
+    client.batch_execute("ROLLBACK; BEGIN").await.expect("begun");
+    for _ in 0..2_000 {
+        client.batch_execute("SAVEPOINT autosave").await.expect("as some drivers do before each statement");
+    }
+    client.batch_execute("COMMIT").await.expect("committed");
+}

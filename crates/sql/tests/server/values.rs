@@ -171,6 +171,12 @@ async fn a_series_is_named_as_its_function_or_alias() {
         strings(&client, "SELECT i * j FROM pg_catalog.generate_series(1, 2) AS a (i), generate_series(5, 5) AS b (j)").await,
         ["5", "10"]
     );
+    assert_eq!(strings(&client, "SELECT * FROM GENERATE_SERIES(1, 1)").await, ["1"]);
+    client
+        .batch_execute("CREATE TABLE generate_series (n int PRIMARY KEY); INSERT INTO generate_series VALUES (5)")
+        .await
+        .expect("a table");
+    assert_eq!(strings(&client, "SELECT max(n) FROM generate_series").await, ["5"]);
     client.batch_execute("CREATE TABLE t (id bigint PRIMARY KEY, u uuid DEFAULT gen_random_uuid())").await.expect("created");
     client.batch_execute("INSERT INTO t (id) SELECT g FROM generate_series(1, 1000) g").await.expect("inserted");
     assert_eq!(strings(&client, "SELECT count(*), count(DISTINCT u), max(length(u::text)) FROM t").await, ["1000", "1000", "36"]);

@@ -8,7 +8,7 @@
 use super::{Connection, Ending, Rows, Sent, row_description};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::StatementKind;
-use crate::session::{Company, Outcome, Prepared};
+use crate::session::{Company, Outcome, Prepared, Status};
 use crate::types::wire::{Format, read_parameter};
 use crate::types::{Datum, SqlType};
 use crate::wire::budget::Charge;
@@ -213,6 +213,9 @@ impl Connection {
             return Ok(Err(SqlError::new(SqlState::InvalidSqlStatementName, message)));
         }
         if portal.rows.is_some() {
+            if self.session.status() == Status::Failed {
+                return Ok(Err(SqlError::in_failed_transaction()));
+            }
             self.session.restart_clock();
         } else {
             self.attend().await?;
