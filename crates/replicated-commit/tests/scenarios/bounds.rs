@@ -264,3 +264,26 @@ fn what_is_told_as_closed_is_on_disk() {
     cluster.advance(Span::from_secs(1));
     assert!(told.get() > before);
 }
+
+#[test]
+fn a_read_that_is_too_much_is_as_if_it_had_not_been() {
+    let mut cluster = Cluster::new(2, "");
+    let txn = cluster.begin(R0, ReadMode::Optimistic);
+    let mut read = |letter: &str, count: usize| {
+        let keys: Vec<String> = (0..count).map(|n| format!("{letter}{n}")).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let id = cluster.get(txn, ReadMode::Optimistic, &keys);
+        cluster.settle();
+        id
+    };
+    let first = read("a", 60_000);
+    let refused = [(); 3].map(|()| read("b", 60_000));
+    let second = read("b", 40_000);
+    for id in refused {
+        assert!(matches!(cluster.failed(id), TxnError::TooLarge(_)));
+    }
+    assert_eq!([first, second].map(|id| cluster.rows(id).0.len()), [60_000, 40_000], "there was room for these");
+    let id = cluster.commit(txn, &[("c", "1")]);
+    cluster.settle();
+    cluster.committed(id);
+}
