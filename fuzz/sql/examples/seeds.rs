@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-const STATEMENTS: [&str; 15] = [
+const STATEMENTS: [&str; 17] = [
     "select a, b as x, count(*) over (partition by b) from t where c between 1.5 and $1 order by d desc nulls last limit 3",
     "select t.a, sum(u.v) from t left join u on t.b = u.k group by t.a having sum(u.v) > 1 order by 1",
     "with w as (select a from t where e union all select 1) select * from w where a in (select a from t for update)",
@@ -27,6 +27,8 @@ const STATEMENTS: [&str; 15] = [
     "set statement_timeout = '1s'; show server_version; select current_database(), version(), $1::date, e'\\x41', $$x$$",
     "create quota if not exists vm limit 5000 parent \"Org\" offer all; alter quota vm set limit -1; drop quota vm; show quotas; \
      select acquire('vm', $1, $2) + 1 as n, rhumb.release('vm', 1)::text; select q.held from rhumb.quotas q, rhumb.quotas",
+    "alter table t add c int not null default 1 check (c > a), drop b, alter a type text using a::text || 'x'; alter index i rename to j",
+    "begin; savepoint a; select set_config('jit', 'off', true); rollback to a; release a; vacuum (full) t (a); select g from generate_series(1, 3) g",
 ];
 
 fn main() {

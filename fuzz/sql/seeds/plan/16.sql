@@ -1,0 +1,1 @@
+begin; savepoint a; select set_config('jit', 'off', true); rollback to a; release a; vacuum (full) t (a); select g from generate_series(1, 3) g

@@ -1,0 +1,1 @@
+alter table t add c int not null default 1 check (c > a), drop b, alter a type text using a::text || 'x'; alter index i rename to j
