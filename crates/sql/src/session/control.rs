@@ -18,11 +18,14 @@ impl Session {
             Transaction::Release(name) => self.release(name),
             Transaction::Characteristics(access) => self.set_characteristics(*access),
             Transaction::SessionCharacteristics(access) => {
-                self.read_only = match access {
-                    AccessMode::ReadOnly => true,
-                    AccessMode::ReadWrite => false,
-                    AccessMode::Unspecified => self.read_only,
+                let read_only = match access {
+                    AccessMode::ReadOnly => Some("on"),
+                    AccessMode::ReadWrite => Some("off"),
+                    AccessMode::Unspecified => None,
                 };
+                if let Some(value) = read_only {
+                    self.change_setting("default_transaction_read_only", Some(value), false)?;
+                }
                 Ok(Outcome::Done("SET".into()))
             }
         }
@@ -76,7 +79,7 @@ impl Session {
 
     /// True if a transaction that does not say is read-only.
     pub(super) fn begins_read_only(&self) -> bool {
-        self.read_only || self.facts.settings.read_only()
+        self.facts.settings.read_only()
     }
 
     fn set_characteristics(&mut self, access: AccessMode) -> SqlResult<Outcome> {
@@ -141,13 +144,13 @@ impl Session {
                 if let Some(handle) = &open.handle {
                     handle.rollback(conflict).await;
                 }
-                self.state = State::Failed(Failed::of(open.settings, error));
+                self.state = State::Failed(Failed::of(open.before, error));
             }
             State::Failed(Failed { open: Some(open), .. }) if !error.spares_transaction() => {
                 if let Some(handle) = &open.handle {
                     handle.rollback(conflict).await;
                 }
-                self.state = State::Failed(Failed::of(open.settings, error));
+                self.state = State::Failed(Failed::of(open.before, error));
             }
             other => self.state = other,
         }
@@ -158,11 +161,8 @@ impl Session {
             Some(handle) => handle.commit(self.facts.settings.commit_options()).await,
             None => Ok(()),
         };
-        match (&result, open.local) {
-            (Ok(()), false) => {}
-            // Settings made by SET LOCAL end with the transaction, all settings with one that failed.
-            _ => self.restore(open.settings),
-        }
+        // What SET LOCAL changed ends with the transaction, all that was changed with one that failed.
+        self.restore(if result.is_ok() { open.kept } else { open.before });
         result
     }
 
@@ -170,7 +170,7 @@ impl Session {
         if let Some(handle) = &open.handle {
             handle.rollback(conflict).await;
         }
-        self.restore(open.settings);
+        self.restore(open.before);
     }
 
     async fn give_up(&mut self, failed: Failed) {
@@ -196,18 +196,19 @@ impl Session {
         }
         let report = self.facts.settings.set(name, value)?;
         self.reports.extend(report);
-        match self.open_transaction() {
-            Some(open) if local => open.local = true,
-            // A later SET LOCAL goes back to this value, not to the one at BEGIN.
-            Some(open) if open.local => drop(open.settings.set(name, value)?),
-            _ => {}
+        if let Some(open) = self.open_transaction().filter(|_| !local) {
+            open.kept.set(name, value)?;
         }
         Ok(())
     }
 
     /// RESET ALL.
     pub(super) fn reset_settings(&mut self) {
-        self.restore(self.facts.settings.initial());
+        let initial = self.facts.settings.initial();
+        if let Some(open) = self.open_transaction() {
+            open.kept = initial.clone();
+        }
+        self.restore(initial);
     }
 
     fn warn(&mut self, state: SqlState, message: &str) {

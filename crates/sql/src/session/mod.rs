@@ -65,17 +65,17 @@ struct Open {
     mode: ReadMode,
     /// The transaction itself; begun by the first statement that needs it.
     handle: Option<TransactionHandle>,
-    /// The settings to go back to when it ends, where SET LOCAL or a failure calls for that.
-    settings: Settings,
-    /// True if SET LOCAL changed settings.
-    local: bool,
+    /// The settings to go back to if it fails.
+    before: Settings,
+    /// The settings that stay if it commits: those of now without what SET LOCAL changed.
+    kept: Settings,
     /// Those made and not released, the newest last.
     savepoints: Vec<Savepoint>,
 }
 
 impl Open {
     fn new(mode: ReadMode, handle: Option<TransactionHandle>, settings: Settings) -> Open {
-        Open { mode, handle, settings, local: false, savepoints: Vec::new() }
+        Open { mode, handle, kept: settings.clone(), before: settings, savepoints: Vec::new() }
     }
 }
 
@@ -97,8 +97,6 @@ pub struct Session {
     state: State,
     texts: Texts,
     interrupt: Interrupt,
-    /// True if transactions are read-only by SET SESSION CHARACTERISTICS.
-    read_only: bool,
     reports: Vec<(&'static str, String)>,
     notices: Vec<SqlError>,
 }
@@ -136,7 +134,6 @@ impl Session {
             texts: Texts::default(),
             interrupt: Interrupt::new(engine.environment.clone()),
             engine,
-            read_only: false,
             reports: Vec::new(),
             notices,
         })

@@ -25,9 +25,8 @@ pub(super) struct Savepoint {
     writes: transaction::Savepoint,
     changes: Changes,
     settings: Arc<Settings>,
-    local: bool,
-    /// The settings that the whole transaction goes back to, should it fail.
-    before: Arc<Settings>,
+    /// The settings that stay if the transaction commits.
+    kept: Arc<Settings>,
 }
 
 /// A transaction that failed.
@@ -54,7 +53,7 @@ impl Failed {
 
     /// The transaction may go on from one of its savepoints.
     pub(super) fn kept(open: Open) -> Failed {
-        Failed { settings: open.settings.clone(), open: Some(open), conflict: false }
+        Failed { settings: open.before.clone(), open: Some(open), conflict: false }
     }
 }
 
@@ -84,9 +83,8 @@ impl Session {
         let shared =
             |known: Option<&Arc<Settings>>, now: Settings| known.filter(|known| ***known == now).cloned().unwrap_or_else(|| Arc::new(now));
         let settings = shared(last.map(|last| &last.settings), settings);
-        let before = shared(last.map(|last| &last.before), open.settings.clone());
-        let local = open.local;
-        open.savepoints.push(Savepoint { name: name.to_owned(), writes, changes, settings, local, before });
+        let kept = shared(last.map(|last| &last.kept), open.kept.clone());
+        open.savepoints.push(Savepoint { name: name.to_owned(), writes, changes, settings, kept });
         Ok(Outcome::Done("SAVEPOINT".into()))
     }
 
@@ -146,7 +144,7 @@ async fn roll_back(open: &mut Open, name: &str) -> SqlResult<Settings> {
         active.txn.set_mode(open.mode)?;
     }
     drop(active);
-    (open.local, open.settings) = (savepoint.local, Settings::clone(&savepoint.before));
+    open.kept = Settings::clone(&savepoint.kept);
     Ok(Settings::clone(&savepoint.settings))
 }
 

@@ -337,3 +337,21 @@ async fn what_pools_and_dumps_ask_for_is_taken() {
     assert_eq!(code(client.batch_execute("LISTEN news").await), "0A000");
     assert_eq!(code(client.query("SELECT set_config('jit', $1, false)", &[&"on"]).await), "0A000");
 }
+
+#[tokio::test]
+async fn what_is_set_for_the_transaction_leaves_what_is_set_for_the_session() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    let shown = async || strings(&client, "SHOW lock_timeout; SHOW statement_timeout").await;
+    client.batch_execute("BEGIN; SET lock_timeout = 5; SAVEPOINT a; SET LOCAL statement_timeout = 6000; RELEASE a").await.expect("set");
+    assert_eq!(shown().await, ["5", "6000"]);
+    client.batch_execute("COMMIT").await.expect("committed");
+    assert_eq!(shown().await, ["5", "0"]);
+    client.batch_execute("BEGIN; SET LOCAL lock_timeout = 7; SET statement_timeout = 8000; ROLLBACK").await.expect("rolled back");
+    assert_eq!(shown().await, ["5", "0"]);
+    client.batch_execute("BEGIN; SET LOCAL lock_timeout = 7; RESET ALL; COMMIT").await.expect("committed");
+    assert_eq!(shown().await, ["0", "0"]);
+    client.batch_execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY").await.expect("set");
+    assert_eq!(code(client.batch_execute("CREATE TABLE t (id int)").await), "25006");
+    client.batch_execute("DISCARD ALL; CREATE TABLE t (id int)").await.expect("a pool hands the session on as it was");
+}
