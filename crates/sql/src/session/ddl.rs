@@ -69,6 +69,7 @@ impl Session {
             StatementKind::Create(Create::Procedure(definition)) => return self.create_procedure(&mut active, definition).await,
             StatementKind::AlterTable(alter) => return self.alter_table(&mut active, alter).await,
             StatementKind::RenameIndex { name, to } => return self.rename_index(&mut active, name, to).await,
+            StatementKind::Drop { object, if_exists, names } => return self.drop_named(&mut active, *object, *if_exists, names).await,
             _ => {}
         }
         let Active { txn, catalog, .. } = &mut *active;
@@ -114,20 +115,6 @@ impl Session {
                 let spec = index_spec(index, database)?;
                 catalog.create_index(txn, database, &spec, index.if_not_exists).await.map(drop)
             }
-            StatementKind::Drop { object, if_exists, names } => {
-                for name in names {
-                    let name = fold(&unqualified(name, database)?);
-                    match object {
-                        ast::ObjectType::Database if name == database => {
-                            return Err(SqlError::new(SqlState::ObjectInUse, "cannot drop the currently open database"));
-                        }
-                        ast::ObjectType::Database => catalog.drop_database(txn, &name, *if_exists).await?,
-                        ast::ObjectType::Index => catalog.drop_index(txn, database, &name, *if_exists).await?,
-                        _ => catalog.drop_table(txn, database, &name, *if_exists).await?,
-                    };
-                }
-                Ok(())
-            }
             StatementKind::DropProcedure { if_exists, procedures } => {
                 for (name, types) in procedures {
                     let types =
@@ -154,6 +141,23 @@ impl Session {
     async fn set_shared_option(&self, protocol: Protocol, value: Option<&str>, other: Option<&str>) -> SqlResult<()> {
         let administration = self.engine.keyspaces.administration(protocol).ok_or_else(|| protocol.not_held())?;
         administration.set_option(value, other).await
+    }
+
+    /// DROP of databases, indexes or tables.
+    async fn drop_named(&self, active: &mut Active, object: ast::ObjectType, if_exists: bool, names: &[ast::ObjectName]) -> SqlResult<()> {
+        let (Active { txn, catalog, .. }, database) = (active, self.facts.database.as_str());
+        for name in names {
+            let name = fold(&unqualified(name, database)?);
+            match object {
+                ast::ObjectType::Database if name == database => {
+                    return Err(SqlError::new(SqlState::ObjectInUse, "cannot drop the currently open database"));
+                }
+                ast::ObjectType::Database => catalog.drop_database(txn.as_mut(), &name, if_exists).await?,
+                ast::ObjectType::Index => catalog.drop_index(txn.as_mut(), database, &name, if_exists).await?,
+                _ => catalog.drop_table(txn.as_mut(), database, &name, if_exists).await?,
+            };
+        }
+        Ok(())
     }
 
     /// CREATE PROCEDURE: its statements are planned once, so that what is wrong with them is told now.
