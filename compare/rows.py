@@ -2,6 +2,7 @@
 
 import os
 import re
+from itertools import islice
 
 from client import measured
 from comparison import Case, Comparison, Contender, Figure
@@ -24,7 +25,7 @@ class Rows(Comparison):
     statement = ""
 
     def cases(self):
-        return [Case(f"{count} connection{'s' if count > 1 else ''}", count) for count in CONNECTIONS]
+        return cases_of(CONNECTIONS)
 
     def contenders(self, options, folder):
         script = script_of(folder, self.statement, ROWS)
@@ -50,10 +51,14 @@ class RowsContender(Contender):
 
     def load(self):
         psql(self.server.url(), TABLE)
-        for first in range(1, self.rows + 1, ROWS_PER_COPY):
-            piece = self.server.folder / "piece"
-            piece.write_text("".join(f"{id}\t0\t{'x' * 84}\n" for id in range(first, min(first + ROWS_PER_COPY, self.rows + 1))))
-            psql(self.server.url(), f"\\copy item FROM '{piece}'")
+        self.copy("item", (f"{id}\t0\t{'x' * 84}\n" for id in range(1, self.rows + 1)))
+
+    def copy(self, table, lines):
+        piece = self.server.folder / "piece"
+        lines = iter(lines)
+        while text := "".join(islice(lines, ROWS_PER_COPY)):
+            piece.write_text(text)
+            psql(self.server.url(), f"\\copy {table} FROM '{piece}'")
 
     def measure(self, case, seconds):
         return report(measured(self.pgbench(case, seconds)))
@@ -63,6 +68,10 @@ class RowsContender(Contender):
             PGBENCH.path(), "--no-vacuum", "--protocol=prepared", f"--file={self.script}", f"--time={seconds}", f"--max-tries={TRIES_MAX}",
             f"--client={case.size}", f"--jobs={min(case.size, os.cpu_count())}", *options, self.server.url(),
         ]
+
+
+def cases_of(connections):
+    return [Case(f"{count} connection{'s' if count > 1 else ''}", count) for count in connections]
 
 
 def script_of(folder, statement, rows):

@@ -1,14 +1,14 @@
 """Transactions of five statements on three rows and a new one, as TPC-B has them, beside PostgreSQL; pgbench is the client of both.
 
-pgbench's own tables cannot be made by its `--initialize`, which writes more rows in one transaction than one of Rhumb may have. These are the same
-in all but name.
+pgbench's own tables cannot be made by its `--initialize`, which writes more rows in one transaction than one of Rhumb may have. These are like them,
+with fewer accounts.
 """
 
-from comparison import Case, Comparison
+from comparison import Comparison
 from postgresql import PostgreSQL
 from programs import INITDB, PGBENCH, POSTGRES, PSQL
-from rhumb import ROWS_PER_COPY, Rhumb
-from rows import RowsContender, psql
+from rhumb import Rhumb
+from rows import RowsContender, cases_of, psql
 
 # More than there are connections: each transaction updates a branch, and two of the same one stand in each other's way in any database.
 BRANCHES = 20
@@ -43,7 +43,7 @@ class TpcB(Comparison):
     programs = (INITDB, POSTGRES, PSQL, PGBENCH)
 
     def cases(self):
-        return [Case(f"{count} connection{'s' if count > 1 else ''}", count) for count in CONNECTIONS]
+        return cases_of(CONNECTIONS)
 
     def contenders(self, options, folder):
         script = folder / "tpcb.sql"
@@ -58,11 +58,4 @@ class TpcBContender(RowsContender):
         filler = "x" * 84
         self.copy("branch", (f"{id}\t0\t{filler}\n" for id in range(1, BRANCHES + 1)))
         self.copy("teller", (f"{id}\t{id % BRANCHES + 1}\t0\t{filler}\n" for id in range(1, BRANCHES * TELLERS_PER_BRANCH + 1)))
-        for first in range(1, self.rows + 1, ROWS_PER_COPY):
-            ids = range(first, min(first + ROWS_PER_COPY, self.rows + 1))
-            self.copy("account", (f"{id}\t{id % BRANCHES + 1}\t0\t{filler}\n" for id in ids))
-
-    def copy(self, table, lines):
-        piece = self.server.folder / "piece"
-        piece.write_text("".join(lines))
-        psql(self.server.url(), f"\\copy {table} FROM '{piece}'")
+        self.copy("account", (f"{id}\t{id % BRANCHES + 1}\t0\t{filler}\n" for id in range(1, self.rows + 1)))
