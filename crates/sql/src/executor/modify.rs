@@ -13,7 +13,7 @@ use super::{Effect, Running, Writer};
 use crate::engine::Engine;
 use crate::error::SqlResult;
 use crate::schema::TableDescriptor;
-use crate::storage::{self, Cursor, Row, ScanSpec, SearchedIndex};
+use crate::storage::{self, Row};
 use crate::types::Datum;
 use futures::StreamExt;
 use rhumb_commit::transaction::Transaction;
@@ -179,14 +179,8 @@ impl ModifyPlan {
 
 /// Deletes every row of a table.
 pub async fn delete_all(engine: &Engine, txn: &mut dyn Transaction, table: Arc<TableDescriptor>) -> SqlResult<()> {
-    let mut cursor = Cursor::open(table.clone(), ScanSpec::all(SearchedIndex::Primary))?;
     let mut gathered = Gathered::to_write(engine);
-    loop {
-        let page = cursor.next_page(txn).await?;
-        if page.is_empty() {
-            let (rows, _charge) = gathered.into_rows();
-            return storage::delete(txn, &table, &rows);
-        }
-        gathered.push(page)?;
-    }
+    storage::each_page(txn, &table, |page| gathered.push(page)).await?;
+    let (rows, _charge) = gathered.into_rows();
+    storage::delete(txn, &table, &rows)
 }

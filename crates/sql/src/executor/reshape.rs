@@ -4,25 +4,9 @@ use super::gathered::Gathered;
 use crate::engine::Engine;
 use crate::error::{SqlResult, SqlState};
 use crate::schema::TableDescriptor;
-use crate::storage::{self, Cursor, Row, ScanSpec, SearchedIndex};
+use crate::storage::{self, Row};
 use rhumb_commit::transaction::Transaction;
 use std::sync::Arc;
-
-/// Shows `look` all rows of a table, page by page.
-pub async fn each_page(
-    txn: &mut dyn Transaction,
-    table: &Arc<TableDescriptor>,
-    mut look: impl FnMut(Vec<Row>) -> SqlResult<()> + Send,
-) -> SqlResult<()> {
-    let mut cursor = Cursor::open(table.clone(), ScanSpec::all(SearchedIndex::Primary))?;
-    loop {
-        let page = cursor.next_page(txn).await?;
-        if page.is_empty() {
-            return Ok(());
-        }
-        look(page)?;
-    }
-}
 
 /// Rewrites all rows of the table that was `before` as rows of what it is `after`: `become_of` tells what a row becomes. Errors: 23502,
 /// 23505; 54000 if there are more than one transaction may write.
@@ -34,7 +18,7 @@ pub async fn rewrite(
     become_of: impl Fn(&[Row]) -> SqlResult<Vec<Row>> + Send,
 ) -> SqlResult<()> {
     let mut gathered = Gathered::to_write(engine);
-    let all = each_page(txn, before, |page| gathered.push(page)).await;
+    let all = storage::each_page(txn, before, |page| gathered.push(page)).await;
     all.map_err(|error| match error.state() {
         SqlState::ProgramLimitExceeded => error.with_hint("Copy the rows into a new table, some at a time."),
         _ => error,

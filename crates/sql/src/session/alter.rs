@@ -11,14 +11,14 @@
 use super::Session;
 use crate::catalog::{CheckSpec, IndexSpec, KeySpec, undefined_constraint, visible, with_column};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::executor::reshape::{each_page, rewrite};
+use crate::executor::reshape::rewrite;
 use crate::parser::{columns_named, fold};
 use crate::planner::{
     Constraint, Conversion, Planning, check_table, column_definition, constraint, conversion, default_text, defaults, unqualified,
     varies_by_row, writer,
 };
 use crate::schema::TableDescriptor;
-use crate::storage::{Row, missing};
+use crate::storage::{Row, each_page, missing};
 use crate::txn::Active;
 use datafusion::sql::sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ObjectName, RenameTableNameKind};
 use std::sync::Arc;
@@ -129,9 +129,8 @@ impl Session {
                 }
             }
             None => {
-                let is_there_any = |page: Vec<Row>| if page.is_empty() { Ok(()) } else { Err(holds_nulls(&before, &column.name)) };
                 if !column.nullable {
-                    each_page(txn, &before, is_there_any).await?;
+                    each_page(txn, &before, |_| Err(holds_nulls(&before, &column.name))).await?;
                 }
                 catalog.add_column(txn, &before, column, None)?
             }

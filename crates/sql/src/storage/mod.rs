@@ -34,7 +34,7 @@ pub use row_codec::missing;
 pub use row_id::RowIds;
 pub(crate) use row_id::{ROW_ID_COLUMN, ROW_ID_TYPE};
 pub use rows::{get_by_index, get_by_primary_key, primary_key};
-pub use scan::{Cursor, SCAN_PAGE_ROWS, ScanSpec, SearchedIndex, primary_range};
+pub use scan::{Cursor, SCAN_PAGE_ROWS, ScanSpec, SearchedIndex, each_page, primary_range};
 pub use write::{Inserted, OnConflict, check_row, delete, failing_row, insert, rewrite, update};
 
 use crate::types::Datum;

@@ -117,6 +117,22 @@ impl Cursor {
     }
 }
 
+/// Shows `look` all rows of a table, page by page.
+pub async fn each_page(
+    txn: &mut dyn Transaction,
+    table: &Arc<TableDescriptor>,
+    mut look: impl FnMut(Vec<Row>) -> SqlResult<()> + Send,
+) -> SqlResult<()> {
+    let mut cursor = Cursor::open(table.clone(), ScanSpec::all(SearchedIndex::Primary))?;
+    loop {
+        let page = cursor.next_page(txn).await?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        look(page)?;
+    }
+}
+
 /// The next page of what is still to be read of a range; empty at the end.
 async fn read_range(
     txn: &mut dyn Transaction,
