@@ -45,24 +45,12 @@ impl CatalogView {
     /// `DROP INDEX`. False if there was none and `if_exists`. Errors: 3D000, 42704; 42809 for the name of a table; 2BP01
     /// for the index of a primary key; 40001 if its table was changed meanwhile.
     pub async fn drop_index(&mut self, txn: &mut dyn Transaction, database: &str, name: &str, if_exists: bool) -> SqlResult<bool> {
-        let database = self.fresh_database(txn, database).await?;
-        let table = match self.read_fresh(txn, &[relation_key(database.id, name)]).await?.remove(0) {
-            Some(Entry::Index(table)) => table,
-            Some(_) => return Err(SqlError::new(SqlState::WrongObjectType, format!("\"{name}\" is not an index"))),
-            None if if_exists => return Ok(false),
-            None => return Err(SqlError::undefined_index(name)),
+        let table = match self.table_of_index(txn, database, name).await {
+            Err(error) if if_exists && error.state() == SqlState::UndefinedObject => return Ok(false),
+            found => found?,
         };
-        // The two are read one after the other: where they do not fit together, another transaction has changed one of them meanwhile.
-        let changed =
-            || SqlError::from(TxnError::Conflict(format!("table {table} has changed while its index {name} was looked up").into()));
-        let mut table = match self.fresh_table(txn, database.id, &table).await {
-            Err(error) if error.state() == SqlState::UndefinedTable => return Err(changed()),
-            found => TableDescriptor::clone(&*found?),
-        };
+        let mut table = TableDescriptor::clone(&table);
         let Some(position) = table.indexes.iter().position(|index| index.name == name) else {
-            if table.primary_key_name != name {
-                return Err(changed());
-            }
             return Err(of_constraint(&table, name));
         };
         if table.indexes[position].constraint {
@@ -73,13 +61,21 @@ impl CatalogView {
         Ok(true)
     }
 
-    /// The table that an index of that name belongs to, as it is now. Errors: 3D000, 42704, 42809.
+    /// The table that an index of that name belongs to, as it is now. Errors: 3D000, 42704, 42809; 40001 if one of the two was changed meanwhile.
     pub async fn table_of_index(&mut self, txn: &mut dyn Transaction, database: &str, name: &str) -> SqlResult<Arc<TableDescriptor>> {
         let database = self.fresh_database(txn, database).await?;
-        match self.read_fresh(txn, &[relation_key(database.id, name)]).await?.remove(0) {
-            Some(Entry::Index(table)) => self.fresh_table(txn, database.id, &table).await,
-            Some(_) => Err(SqlError::new(SqlState::WrongObjectType, format!("\"{name}\" is not an index"))),
-            None => Err(SqlError::undefined_index(name)),
+        let table = match self.read_fresh(txn, &[relation_key(database.id, name)]).await?.remove(0) {
+            Some(Entry::Index(table)) => table,
+            Some(_) => return Err(SqlError::new(SqlState::WrongObjectType, format!("\"{name}\" is not an index"))),
+            None => return Err(SqlError::undefined_index(name)),
+        };
+        // The two are read one after the other: where they do not fit together, another transaction has changed one of them meanwhile.
+        let changed =
+            || SqlError::from(TxnError::Conflict(format!("table {table} has changed while its index {name} was looked up").into()));
+        match self.fresh_table(txn, database.id, &table).await {
+            Err(error) if error.state() == SqlState::UndefinedTable => Err(changed()),
+            Ok(found) if !found.index_names().any(|index| index == name) => Err(changed()),
+            found => found,
         }
     }
 }
