@@ -176,11 +176,12 @@ fn query_kind(mut query: Box<ast::Query>, for_update: bool) -> StatementKind {
 /// The one item of a select list that is a call of set_config(), as drivers write it: of constants.
 fn set_config(query: &ast::Query) -> SqlResult<Option<StatementKind>> {
     let ast::SetExpr::Select(select) = query.body.as_ref() else { return Ok(None) };
-    let [ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }] = select.projection.as_slice() else {
-        return Ok(None);
-    };
+    let [ast::SelectItem::UnnamedExpr(expr)] = select.projection.as_slice() else { return Ok(None) };
     let ast::Expr::Function(ast::Function { name, args: ast::FunctionArguments::List(list), .. }) = expr else { return Ok(None) };
-    if !matches!(setting_name(name).as_str(), "set_config" | "pg_catalog.set_config") || !select.from.is_empty() {
+    if !matches!(setting_name(name).as_str(), "set_config" | "pg_catalog.set_config")
+        || !select.from.is_empty()
+        || select.selection.is_some()
+    {
         return Ok(None);
     }
     let constant = |argument: &ast::FunctionArg| match argument {

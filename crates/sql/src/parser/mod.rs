@@ -124,7 +124,7 @@ pub fn kept(expr: &Expr) -> SqlResult<String> {
         return Ok(text);
     }
     Err(SqlError::unsupported(format!("the expression {text} cannot be kept"))
-        .with_hint("Write quotes within texts as E'\\x27', and no sign twice."))
+        .with_hint("Write a quote that stands beside another as E'\\x27', and put a second sign in brackets."))
 }
 
 /// Takes `AS OF SYSTEM TIME '…'` out of a statement and returns the text between the quotes.
