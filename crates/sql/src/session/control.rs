@@ -135,22 +135,15 @@ impl Session {
     /// A statement failed, and with it the transaction it ran in.
     pub async fn fail(&mut self, error: &SqlError) {
         let conflict = error.is_retryable();
+        let goes_on = |open: &Open| error.spares_transaction() && !open.savepoints.is_empty();
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Implicit(open) => self.abandon(open, conflict).await,
-            State::Explicit(open) if error.spares_transaction() && !open.savepoints.is_empty() => {
-                self.state = State::Failed(Failed::kept(open));
-            }
-            State::Explicit(open) => {
+            State::Explicit(open) | State::Failed(Failed::Kept(open)) if goes_on(&open) => self.state = State::Failed(Failed::Kept(open)),
+            State::Explicit(open) | State::Failed(Failed::Kept(open)) => {
                 if let Some(handle) = &open.handle {
                     handle.rollback(conflict).await;
                 }
-                self.state = State::Failed(Failed::of(open.before, error));
-            }
-            State::Failed(Failed { open: Some(open), .. }) if !error.spares_transaction() => {
-                if let Some(handle) = &open.handle {
-                    handle.rollback(conflict).await;
-                }
-                self.state = State::Failed(Failed::of(open.before, error));
+                self.state = State::Failed(Failed::Ended { before: open.before, conflict });
             }
             other => self.state = other,
         }
@@ -174,9 +167,9 @@ impl Session {
     }
 
     async fn give_up(&mut self, failed: Failed) {
-        match failed.open {
-            Some(open) => self.abandon(open, false).await,
-            None => self.restore(failed.settings),
+        match failed {
+            Failed::Kept(open) => self.abandon(open, false).await,
+            Failed::Ended { before, .. } => self.restore(before),
         }
     }
 

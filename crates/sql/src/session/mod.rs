@@ -150,7 +150,7 @@ impl Session {
 
     /// True if nothing is lost when it ends: no transaction is open but one that has failed and cannot go on.
     pub fn is_at_rest(&self) -> bool {
-        matches!(self.state, State::Idle | State::Failed(Failed { open: None, .. }))
+        matches!(self.state, State::Idle | State::Failed(Failed::Ended { .. }))
     }
 
     /// The timestamp of the last transaction that it was told to be committed, or of the last snapshot.

@@ -68,7 +68,7 @@ impl Session {
             Attempt::Failed(error) => {
                 if is_block {
                     // COMMIT was not reached.
-                    self.state = State::Failed(Failed::ended(self.facts.settings.clone()));
+                    self.state = State::Failed(Failed::Ended { before: self.facts.settings.clone(), conflict: error.is_retryable() });
                 }
                 return Err(error);
             }

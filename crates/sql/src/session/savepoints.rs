@@ -31,30 +31,16 @@ pub(super) struct Savepoint {
 
 /// A transaction that failed.
 #[derive(Debug)]
-pub(super) struct Failed {
-    /// The settings to go back to.
-    pub(super) settings: Settings,
-    /// The transaction, if a savepoint may bring it back.
-    pub(super) open: Option<Open>,
-    /// True if it has to be run again because of others.
-    conflict: bool,
-}
-
-impl Failed {
-    /// There is nothing to go back to.
-    pub(super) fn ended(settings: Settings) -> Failed {
-        Failed { settings, open: None, conflict: false }
-    }
-
-    /// Likewise, because of this error.
-    pub(super) fn of(settings: Settings, error: &SqlError) -> Failed {
-        Failed { settings, open: None, conflict: error.is_retryable() }
-    }
-
-    /// The transaction may go on from one of its savepoints.
-    pub(super) fn kept(open: Open) -> Failed {
-        Failed { settings: open.before.clone(), open: Some(open), conflict: false }
-    }
+pub(super) enum Failed {
+    /// It may go on from one of its savepoints.
+    Kept(Open),
+    /// It has ended.
+    Ended {
+        /// The settings to go back to.
+        before: Settings,
+        /// True if it has to be run again because of others.
+        conflict: bool,
+    },
 }
 
 impl Session {
@@ -92,10 +78,9 @@ impl Session {
     pub(super) async fn roll_back_to(&mut self, name: &str) -> SqlResult<Outcome> {
         let mut open = match std::mem::replace(&mut self.state, State::Idle) {
             State::Explicit(open) => open,
-            State::Failed(Failed { open: Some(open), .. }) => open,
-            State::Failed(failed) => {
-                let conflict = failed.conflict;
-                self.state = State::Failed(failed);
+            State::Failed(Failed::Kept(open)) => open,
+            State::Failed(Failed::Ended { before, conflict }) => {
+                self.state = State::Failed(Failed::Ended { before, conflict });
                 return Err(ended(conflict));
             }
             other @ (State::Idle | State::Implicit(_)) => {
@@ -104,17 +89,9 @@ impl Session {
             }
         };
         let rolled_back = roll_back(&mut open, name).await;
-        match rolled_back {
-            Ok(settings) => {
-                self.state = State::Explicit(open);
-                self.restore(settings);
-                Ok(Outcome::Done("ROLLBACK".into()))
-            }
-            Err(error) => {
-                self.state = State::Explicit(open);
-                Err(error)
-            }
-        }
+        self.state = State::Explicit(open);
+        self.restore(rolled_back?);
+        Ok(Outcome::Done("ROLLBACK".into()))
     }
 
     /// RELEASE SAVEPOINT: it, and those made after it, are forgotten.

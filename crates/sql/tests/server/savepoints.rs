@@ -136,3 +136,17 @@ async fn errors_that_an_application_expects_leave_the_transaction() {
     }
     client.batch_execute("COMMIT").await.expect("committed");
 }
+
+#[tokio::test]
+async fn a_portal_gives_nothing_while_its_transaction_has_failed() {
+    let server = Server::start().await;
+    let mut client = begun(&server).await;
+    client.batch_execute("COMMIT; INSERT INTO t VALUES (2, 0), (3, 0)").await.expect("filled");
+    let transaction = client.transaction().await.expect("begun");
+    transaction.batch_execute("SAVEPOINT a").await.expect("made");
+    let portal = transaction.bind("SELECT id FROM t", &[]).await.expect("bound");
+    assert_eq!(transaction.query_portal(&portal, 1).await.expect("a row").len(), 1);
+    assert_eq!(code(transaction.batch_execute("SELECT 1 / 0").await), "22012");
+    assert_eq!(code(transaction.query_portal(&portal, 1).await), "25P02");
+    transaction.batch_execute("ROLLBACK TO a").await.expect("rolled back");
+}

@@ -46,6 +46,10 @@ async fn a_server_that_stops_finishes_what_is_under_way_and_lets_nobody_in() {
     failed.batch_execute("BEGIN; SELECT 1").await.expect("begun");
     assert_eq!(code(failed.batch_execute("SELECT 1 / 0").await), "22012");
 
+    let kept = server.connect().await;
+    kept.batch_execute("BEGIN; INSERT INTO t VALUES (3); SAVEPOINT a").await.expect("begun");
+    assert_eq!(code(kept.batch_execute("SELECT 1 / 0").await), "22012");
+
     let gate = server.gateway.hold_commit();
     let commit = busy.batch_execute("INSERT INTO t VALUES (2)");
     let stopped = async {
@@ -62,6 +66,7 @@ async fn a_server_that_stops_finishes_what_is_under_way_and_lets_nobody_in() {
     committed.expect("the statement under way is finished");
     assert_eq!(strings(&within, "SELECT id FROM t WHERE id = 1").await, ["1"], "an open transaction goes on");
     within.batch_execute("COMMIT").await.expect("committed");
+    kept.batch_execute("ROLLBACK TO a; COMMIT").await.expect("one that failed may go on from its savepoint");
     life.await.expect("all sessions have ended");
     assert!(busy.batch_execute("SELECT 1").await.is_err() && within.batch_execute("SELECT 1").await.is_err());
     drop(unopened);
