@@ -38,6 +38,8 @@ pub fn table(key: SqlType, value: SqlType) -> TableDescriptor {
         primary_key_name: "fuzzed_pkey".into(),
         indexes: Vec::new(),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
         next_column: 3,
         next_index: 1,
     }

@@ -11,13 +11,15 @@ pub enum Planted {
     EntriesLeft,
     /// A statement does not depend on the descriptor that it was planned by, as its gateway remembers it.
     StaleDescriptors,
+    /// Nobody looks for rows that reference one which is gone.
+    ReferencesLeft,
     /// An INSERT looks for rows with the same primary key only.
     UniqueUnchecked,
 }
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 3] = [Planted::EntriesLeft, Planted::StaleDescriptors, Planted::UniqueUnchecked];
+    pub const ALL: [Planted; 4] = [Planted::EntriesLeft, Planted::StaleDescriptors, Planted::ReferencesLeft, Planted::UniqueUnchecked];
 }
 
 thread_local! {

@@ -39,7 +39,9 @@ impl CatalogView {
         for index in table.index_names() {
             self.write(txn, relation_key(table.database, index), &Entry::Index(to.to_owned()))?;
         }
-        self.alter(txn, TableDescriptor { name: to.to_owned(), ..table.clone() }).map(drop)
+        let mut renamed = TableDescriptor { name: to.to_owned(), ..table.clone() };
+        self.follow_name(txn, &mut renamed, &table.name).await?;
+        self.alter(txn, renamed).map(drop)
     }
 
     /// `RENAME CONSTRAINT`. Errors: 42622, 42704, 42710, 42P07.
@@ -50,13 +52,16 @@ impl CatalogView {
         if table.has_constraint(to) {
             return Err(duplicate_constraint(&table.name, to));
         }
-        if !table.checks.iter().any(|check| check.name == from) {
+        check_name(to)?;
+        let mut renamed = table.clone();
+        if let Some(check) = renamed.checks.iter_mut().find(|check| check.name == from) {
+            check.name = to.to_owned();
+        } else if let Some(position) = renamed.foreign_keys.iter().position(|foreign| foreign.name == from) {
+            self.rename_foreign_key(txn, &mut renamed, position, to).await?;
+        } else {
             return self.rename_index(txn, table, from, to).await;
         }
-        check_name(to)?;
-        let mut table = table.clone();
-        table.checks.iter_mut().filter(|check| check.name == from).for_each(|check| check.name = to.to_owned());
-        self.alter(txn, table).map(drop)
+        self.alter(txn, renamed).map(drop)
     }
 
     /// Renames an index of the table, with the constraint that it is of. Errors: 42622, 42P07.
@@ -103,8 +108,9 @@ impl CatalogView {
         self.alter(txn, table)
     }
 
-    /// `DROP COLUMN`, with the indexes over it and the constraints that name it. Errors: 42703; 0A000 for a column of the primary key.
-    pub fn drop_column(&mut self, txn: &mut dyn Transaction, table: &TableDescriptor, name: &str) -> SqlResult<()> {
+    /// `DROP COLUMN`, with the indexes over it and the constraints that name it, those of other tables only if `cascade`. Errors: 2BP01, 42703;
+    /// 0A000 for a column of the primary key.
+    pub async fn drop_column(&mut self, txn: &mut dyn Transaction, table: &TableDescriptor, name: &str, cascade: bool) -> SqlResult<()> {
         let position = visible(table, name)?;
         if table.primary_key.contains(&position) {
             return Err(SqlError::unsupported(format!("dropping column \"{name}\", which is part of the primary key, is not supported"))
@@ -115,7 +121,12 @@ impl CatalogView {
             self.take_index(txn, &mut table, index)?;
         }
         table.checks.retain(|check| !check.columns.contains(&position));
+        while let Some(foreign) = table.foreign_keys.iter().position(|foreign| foreign.columns.contains(&position)) {
+            self.take_foreign_key(txn, &mut table, foreign).await?;
+        }
         remove_column(&mut table, position);
+        let what = format!("column {name} of table {}", table.name);
+        self.settle_references(txn, &mut table, cascade, (&what, &what)).await?;
         self.alter(txn, table).map(drop)
     }
 
@@ -154,25 +165,43 @@ impl CatalogView {
         self.alter(txn, table)
     }
 
-    /// `DROP CONSTRAINT` of the primary key: the table as it becomes, whose rows are to be rewritten with row ids at their end.
-    pub fn drop_primary_key(&mut self, txn: &mut dyn Transaction, table: &TableDescriptor) -> SqlResult<Arc<TableDescriptor>> {
+    /// `DROP CONSTRAINT` of the primary key: the table as it becomes, whose rows are to be rewritten with row ids at their end. Foreign keys that
+    /// reference it go if `cascade`. Error 2BP01.
+    pub async fn drop_primary_key(
+        &mut self,
+        txn: &mut dyn Transaction,
+        table: &TableDescriptor,
+        cascade: bool,
+    ) -> SqlResult<Arc<TableDescriptor>> {
         let mut table = table.clone();
         self.remove(txn, relation_key(table.database, &table.primary_key_name))?;
-        table.primary_key_name.clear();
+        let name = std::mem::take(&mut table.primary_key_name);
         table.primary_key = vec![table.columns.len()];
         let id = table.next_column;
         table.columns.push(Column { nullable: false, hidden: true, ..Column::new(id, ROW_ID_COLUMN, ROW_ID_TYPE) });
         table.next_column += 1;
+        let what = format!("constraint {name} on table {}", table.name);
+        self.settle_references(txn, &mut table, cascade, (&what, &format!("index {name}"))).await?;
         self.alter(txn, table)
     }
 
-    /// `DROP CONSTRAINT` of any but the primary key. Error 42704.
-    pub fn drop_constraint(&mut self, txn: &mut dyn Transaction, table: &TableDescriptor, name: &str) -> SqlResult<()> {
+    /// `DROP CONSTRAINT` of any but the primary key; foreign keys that reference it go if `cascade`. Errors: 2BP01, 42704.
+    pub async fn drop_constraint(
+        &mut self,
+        txn: &mut dyn Transaction,
+        table: &TableDescriptor,
+        name: &str,
+        cascade: bool,
+    ) -> SqlResult<()> {
         let mut table = table.clone();
         if let Some(position) = table.checks.iter().position(|check| check.name == name) {
             table.checks.remove(position);
+        } else if let Some(position) = table.foreign_keys.iter().position(|foreign| foreign.name == name) {
+            self.take_foreign_key(txn, &mut table, position).await?;
         } else if let Some(position) = table.indexes.iter().position(|index| index.constraint && index.name == name) {
             self.take_index(txn, &mut table, position)?;
+            let what = format!("constraint {name} on table {}", table.name);
+            self.settle_references(txn, &mut table, cascade, (&what, &format!("index {name}"))).await?;
         } else {
             return Err(undefined_constraint(&table, name));
         }
@@ -231,7 +260,9 @@ fn check_new_column(table: &TableDescriptor, name: &str) -> SqlResult<()> {
 fn remove_column(table: &mut TableDescriptor, position: usize) {
     debug_assert!(table.indexes.iter().all(|index| !index.columns.contains(&position)), "no index names it");
     table.columns.remove(position);
-    let keys = table.indexes.iter_mut().map(|index| &mut index.columns).chain(table.checks.iter_mut().map(|check| &mut check.columns));
+    let keys = table.indexes.iter_mut().map(|index| &mut index.columns);
+    let keys = keys.chain(table.checks.iter_mut().map(|check| &mut check.columns));
+    let keys = keys.chain(table.foreign_keys.iter_mut().map(|foreign| &mut foreign.columns));
     for behind in keys.chain([&mut table.primary_key]).flatten().filter(|other| **other > position) {
         *behind -= 1;
     }

@@ -62,8 +62,20 @@ pub(super) fn describe(
         .collect::<SqlResult<_>>()?;
     let (next_column, next_index) = (columns.len() as u32 + 1, indexes.len() as u32 + 1);
     let (name, checks) = (spec.name.clone(), Vec::new());
-    let mut table =
-        TableDescriptor { database, id, name, columns, primary_key, primary_key_name, indexes, checks, next_column, next_index };
+    let mut table = TableDescriptor {
+        database,
+        id,
+        name,
+        columns,
+        primary_key,
+        primary_key_name,
+        indexes,
+        checks,
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
+        next_column,
+        next_index,
+    };
     for check in &spec.checks {
         add_check(&mut table, check)?;
     }

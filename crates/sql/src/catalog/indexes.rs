@@ -44,7 +44,14 @@ impl CatalogView {
 
     /// `DROP INDEX`. False if there was none and `if_exists`. Errors: 3D000, 42704; 42809 for the name of a table; 2BP01
     /// for the index of a primary key; 40001 if its table was changed meanwhile.
-    pub async fn drop_index(&mut self, txn: &mut dyn Transaction, database: &str, name: &str, if_exists: bool) -> SqlResult<bool> {
+    pub async fn drop_index(
+        &mut self,
+        txn: &mut dyn Transaction,
+        database: &str,
+        name: &str,
+        if_exists: bool,
+        cascade: bool,
+    ) -> SqlResult<bool> {
         let table = match self.table_of_index(txn, database, name).await {
             Err(error) if if_exists && error.state() == SqlState::UndefinedObject => return Ok(false),
             found => found?,
@@ -57,6 +64,8 @@ impl CatalogView {
             return Err(of_constraint(&table, name));
         }
         self.take_index(txn, &mut table, position)?;
+        let what = format!("index {name}");
+        self.settle_references(txn, &mut table, cascade, (&what, &what)).await?;
         self.alter(txn, table)?;
         Ok(true)
     }

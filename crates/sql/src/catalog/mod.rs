@@ -16,7 +16,7 @@
 //! | `view.rs`, `cache.rs` | reading and writing them in a transaction; what a gateway remembers |
 //! | `spec.rs`, `define.rs` | a definition as it is asked for, and made |
 //! | `database.rs`, `tables.rs`, `indexes.rs`, `procedures.rs`, `names.rs` | the kinds of descriptors |
-//! | `alter.rs` | one change of a table |
+//! | `alter.rs`, `foreign_keys.rs` | one change of a table; what two tables know of each other |
 //! | `garbage.rs` | rows of what was dropped |
 //!
 //! [`Transaction::expect`]: rhumb_commit::transaction::Transaction::expect
@@ -25,6 +25,7 @@ mod alter;
 mod cache;
 mod database;
 mod define;
+mod foreign_keys;
 mod garbage;
 mod indexes;
 mod layout;
@@ -44,5 +45,5 @@ pub use layout::{Entry, decode_entry, encode_entry};
 pub(crate) use names::check_name;
 pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 pub use procedures::{PROCEDURE_BYTES_MAX, ProcedureSpec};
-pub use spec::{CheckSpec, ColumnSpec, IndexSpec, KeySpec, TableSpec};
+pub use spec::{CheckSpec, ColumnSpec, ForeignKeySpec, IndexSpec, KeySpec, TableSpec};
 pub use view::{CatalogView, Changes};

@@ -1,5 +1,6 @@
 //! What a `CREATE` statement asks for, before names are checked and ids given.
 
+use crate::schema::Action;
 use crate::types::SqlType;
 
 /// A table to create.
@@ -15,6 +16,8 @@ pub struct TableSpec {
     pub unique: Vec<KeySpec>,
     /// Its `CHECK` constraints.
     pub checks: Vec<CheckSpec>,
+    /// Its `FOREIGN KEY` constraints.
+    pub foreign_keys: Vec<ForeignKeySpec>,
 }
 
 /// A column of a table to create.
@@ -48,6 +51,27 @@ pub struct CheckSpec {
     pub condition: String,
     /// The columns that it names.
     pub columns: Vec<String>,
+}
+
+/// A `FOREIGN KEY` constraint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKeySpec {
+    /// Its name; `None` for the one that PostgreSQL would choose.
+    pub name: Option<String>,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// The table that they reference.
+    pub parent: String,
+    /// The columns there; none for those of the primary key.
+    pub parent_columns: Vec<String>,
+    /// What becomes of rows whose parent goes.
+    pub on_delete: Action,
+    /// What becomes of rows whose parent gets another key.
+    pub on_update: Action,
+    /// True for `DEFERRABLE`.
+    pub deferrable: bool,
+    /// True for `INITIALLY DEFERRED`.
+    pub initially_deferred: bool,
 }
 
 /// An index to create.

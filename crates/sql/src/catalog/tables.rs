@@ -46,18 +46,32 @@ impl CatalogView {
         for name in table.index_names() {
             self.write(txn, relation_key(database.id, name), &Entry::Index(table.name.clone()))?;
         }
-        self.write(txn, relation_key(database.id, &spec.name), &Entry::Table(Arc::new(table)))?;
+        let mut table = Arc::new(table);
+        self.write(txn, relation_key(database.id, &spec.name), &Entry::Table(table.clone()))?;
+        for foreign in &spec.foreign_keys {
+            table = self.add_foreign_key(txn, &table, foreign).await?;
+        }
         Ok(true)
     }
 
     /// `DROP TABLE`: its rows cannot be reached from the commit on, and [`reclaim`](crate::catalog::reclaim) deletes them
-    /// later. False if there was none and `if_exists`. Errors: 3D000, 42P01, 42809.
-    pub async fn drop_table(&mut self, txn: &mut dyn Transaction, database: &str, name: &str, if_exists: bool) -> SqlResult<bool> {
+    /// later. Foreign keys of others that reference it go if `cascade`, or if their tables are among the `dropped`. False if there was none and
+    /// `if_exists`. Errors: 2BP01, 3D000, 42P01, 42809.
+    pub async fn drop_table(
+        &mut self,
+        txn: &mut dyn Transaction,
+        database: &str,
+        name: &str,
+        if_exists: bool,
+        dropped: &BTreeSet<String>,
+        cascade: bool,
+    ) -> SqlResult<bool> {
         let database = self.fresh_database(txn, database).await?;
         let table = match self.fresh_table(txn, database.id, name).await {
             Err(error) if if_exists && error.state() == SqlState::UndefinedTable => return Ok(false),
             found => found?,
         };
+        self.part_with(txn, &table, dropped, cascade).await?;
         for index in table.index_names() {
             self.remove(txn, relation_key(database.id, index))?;
         }

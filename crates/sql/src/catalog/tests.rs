@@ -5,11 +5,12 @@ use crate::catalog::*;
 use crate::context::environment::System;
 use crate::error::{SqlError, SqlResult};
 use crate::schema::*;
-use crate::storage::{BACKFILL_ROWS_MAX, Cursor, OnConflict, Row, RowIds, ScanSpec, SearchedIndex, insert};
+use crate::storage::{BACKFILL_ROWS_MAX, Beside, Cursor, OnConflict, Row, RowIds, ScanSpec, SearchedIndex, insert};
 use crate::types::{Datum, SqlType};
 use rhumb_commit::transaction::{Gateway, ReadMode, Transaction};
 use rhumb_core::{Key, SiteId, Value};
 use rhumb_sqltestkit::LocalGateway;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ impl Session {
 
     async fn drop_table(&self, name: &str) -> SqlResult<bool> {
         let (mut txn, mut view) = self.begin().await;
-        let dropped = view.drop_table(&mut *txn, DEFAULT_DATABASE, name, false).await?;
+        let dropped = view.drop_table(&mut *txn, DEFAULT_DATABASE, name, false, &BTreeSet::new(), false).await?;
         finish(txn, view).await?;
         Ok(dropped)
     }
@@ -60,7 +61,7 @@ impl Session {
     async fn insert(&self, rows: &[Row]) -> SqlResult<()> {
         let (mut txn, mut view) = self.begin().await;
         let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await?;
-        insert(&mut *txn, &table, rows, &OnConflict::Error).await?;
+        insert(&mut *txn, &table, rows, &OnConflict::Error, &mut Beside::default()).await?;
         finish(txn, view).await
     }
 }
@@ -87,6 +88,7 @@ fn spec(name: &str, primary_key: Option<&[&str]>, unique: &[&[&str]]) -> TableSp
         primary_key: primary_key.map(key),
         unique: unique.iter().map(|columns| key(columns)).collect(),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
     }
 }
 
@@ -166,8 +168,8 @@ async fn names_are_checked() {
     assert_eq!(code(session.table("t_pkey").await), "42809");
     let (mut txn, mut view) = session.begin().await;
     assert!(!view.create_table(&mut *txn, DEFAULT_DATABASE, &spec("t", None, &[]), true).await.expect("if not exists"));
-    assert!(!view.drop_table(&mut *txn, DEFAULT_DATABASE, "u", true).await.expect("if exists"));
-    assert_eq!(code(view.drop_table(&mut *txn, DEFAULT_DATABASE, "u", false).await), "42P01");
+    assert!(!view.drop_table(&mut *txn, DEFAULT_DATABASE, "u", true, &BTreeSet::new(), false).await.expect("if exists"));
+    assert_eq!(code(view.drop_table(&mut *txn, DEFAULT_DATABASE, "u", false, &BTreeSet::new(), false).await), "42P01");
 }
 
 #[tokio::test]
@@ -310,12 +312,12 @@ async fn a_transaction_sees_its_own_definitions_and_no_one_elses_before_they_com
     let (mut txn, mut view) = here.begin().await;
     view.create_table(&mut *txn, DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[]), false).await.expect("create");
     let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("its own table");
-    insert(&mut *txn, &table, &[row(1, 1)], &OnConflict::Error).await.expect("insert");
+    insert(&mut *txn, &table, &[row(1, 1)], &OnConflict::Error, &mut Beside::default()).await.expect("insert");
     let index = IndexSpec { name: Some("i".into()), table: "t".into(), unique: true, constraint: false, columns: vec!["b".into()] };
     view.create_index(&mut *txn, DEFAULT_DATABASE, &index, false).await.expect("create index");
     let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("its own table");
     assert_eq!(table.index("i").map(|index| index.columns.clone()), Some(vec![1]));
-    let error = insert(&mut *txn, &table, &[row(2, 1)], &OnConflict::Error).await.expect_err("a duplicate");
+    let error = insert(&mut *txn, &table, &[row(2, 1)], &OnConflict::Error, &mut Beside::default()).await.expect_err("a duplicate");
     assert_eq!(error.constraint(), Some("i"));
     assert_eq!(code(there.table("t").await), "42P01");
     txn.rollback().await;
@@ -358,7 +360,7 @@ async fn an_index_created_while_a_row_is_inserted_conflicts_with_it() {
     session.create_table(DEFAULT_DATABASE, &spec("t", Some(&["a"]), &[])).await.expect("create");
     let (mut txn, mut view) = session.begin().await;
     let table = view.table(&mut *txn, DEFAULT_DATABASE, "t").await.expect("the table");
-    insert(&mut *txn, &table, &[row(1, 1)], &OnConflict::Error).await.expect("insert");
+    insert(&mut *txn, &table, &[row(1, 1)], &OnConflict::Error, &mut Beside::default()).await.expect("insert");
     Session::of(&gateway).create_index(&["b"], false).await.expect("create index");
     assert!(finish(txn, view).await.expect_err("the row would be missing from the index").is_retryable());
 }
@@ -368,7 +370,7 @@ async fn what_was_dropped_is_reclaimed_and_nothing_else() {
     let session = Session::of(&LocalGateway::new());
     let drop_index = async |name: &str| {
         let (mut txn, mut view) = session.begin().await;
-        let dropped = view.drop_index(&mut *txn, DEFAULT_DATABASE, name, false).await?;
+        let dropped = view.drop_index(&mut *txn, DEFAULT_DATABASE, name, false, false).await?;
         finish(txn, view).await.map(|()| dropped)
     };
     session.create_table(DEFAULT_DATABASE, &spec("kept", Some(&["a"]), &[])).await.expect("create");
@@ -411,7 +413,7 @@ async fn an_index_whose_table_changes_while_it_is_dropped_is_a_conflict() {
         let (mut txn, mut view) = session.begin().await;
         let database = view.fresh_database(&mut *txn, DEFAULT_DATABASE).await.expect("the database");
         view.write(&mut *txn, relation_key(database.id, "dropped_idx"), &Entry::Index(table.into())).expect("written");
-        let error = view.drop_index(&mut *txn, DEFAULT_DATABASE, "dropped_idx", true).await.expect_err("they do not fit");
+        let error = view.drop_index(&mut *txn, DEFAULT_DATABASE, "dropped_idx", true, false).await.expect_err("they do not fit");
         assert_eq!(error.state().code(), "40001", "{error:?}");
     }
 }

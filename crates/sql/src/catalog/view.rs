@@ -34,6 +34,8 @@ pub struct CatalogView {
     changed: Arc<BTreeMap<Key, Option<Entry>>>,
     /// True if this region's replica may be asked.
     asks_nearby: bool,
+    /// True if a majority is to be asked for all.
+    distrusts_cache: bool,
     /// What it showed. Nobody else uses that before a commit has validated it.
     nearby: Vec<(Key, Timestamp, Entry)>,
 }
@@ -59,7 +61,15 @@ impl Catalog {
 
 impl CatalogView {
     pub(super) fn new(catalog: Arc<Catalog>) -> CatalogView {
-        CatalogView { catalog, database: None, used: BTreeMap::new(), changed: Arc::default(), asks_nearby: false, nearby: Vec::new() }
+        CatalogView {
+            catalog,
+            database: None,
+            used: BTreeMap::new(),
+            changed: Arc::default(),
+            asks_nearby: false,
+            distrusts_cache: false,
+            nearby: Vec::new(),
+        }
     }
 
     /// The same view, which spares an optimistic transaction the trip to a majority: what the cache lacks it looks up at
@@ -74,6 +84,11 @@ impl CatalogView {
     pub fn within(mut self, database: Arc<DatabaseDescriptor>) -> CatalogView {
         self.database = Some(database);
         self
+    }
+
+    /// Has a majority asked for all descriptors from here on, or not any more: for definitions, which hold for longer than a transaction.
+    pub fn distrust_cache(&mut self, distrusts: bool) {
+        self.distrusts_cache = distrusts;
     }
 
     /// True if the names of databases are kept in this key space.
@@ -163,11 +178,14 @@ impl CatalogView {
     }
 
     pub(super) async fn lookup(&mut self, txn: &mut dyn Transaction, key: Key) -> SqlResult<Option<Entry>> {
-        if let Some(used) = self.used.get(&key) {
+        if let Some(used) = self.used.get(&key).filter(|used| used.of_majority || !self.distrusts_cache) {
             return Ok(Some(used.entry.clone()));
         }
         let cacheable = !matches!(txn.mode(), ReadMode::Stale(_)) && !self.changed.contains_key(&key);
-        if cacheable && let Some(entry) = self.lookup_nearby(txn, &key).await? {
+        if cacheable
+            && !self.distrusts_cache
+            && let Some(entry) = self.lookup_nearby(txn, &key).await?
+        {
             self.used.insert(key, Used { entry: entry.clone(), of_majority: false });
             return Ok(Some(entry));
         }

@@ -72,6 +72,9 @@ sql_states! {
     /// NULL in a NOT NULL column.
     /// Way out: give the column a value.
     NotNullViolation = "23502",
+    /// A row that references one which is not there, or one that goes and is referenced.
+    /// Way out: write the row that is referenced first, or the rows that reference it.
+    ForeignKeyViolation = "23503",
     /// A key that exists already.
     /// Way out: take another key, or say `ON CONFLICT`.
     UniqueViolation = "23505",
@@ -135,6 +138,9 @@ sql_states! {
     /// A function or procedure of that name exists already.
     /// Way out: take another name, or drop the other one first.
     DuplicateFunction = "42723",
+    /// A foreign key whose columns there are none of, or no key over.
+    /// Way out: reference all columns of the primary key or of a unique constraint, as many as the foreign key has.
+    InvalidForeignKey = "42830",
     /// The two types do not go together.
     /// Way out: cast one to the type of the other.
     DatatypeMismatch = "42804",

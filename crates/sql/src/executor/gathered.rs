@@ -14,7 +14,7 @@ use futures::StreamExt;
 use rhumb_commit::transaction::TxnError;
 
 /// The rows that a transaction may write, whichever the protocol of its database.
-const WRITTEN_ROWS_MAX: usize = 100_000;
+pub(super) const WRITTEN_ROWS_MAX: usize = 100_000;
 
 /// Rows held by a statement.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use super::gathered::Gathered;
 use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::query::QueryPlan;
 use super::returning::Projection;
+use super::writer::Unsettled;
 use super::{Effect, Running, Writer};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::storage::{Batch, OnConflict, Row};
@@ -83,6 +84,9 @@ impl InsertPlan {
                 self.insert(cx, batch.take(), &mut done).await?;
             }
         }
+        let mut active = cx.handle.lock().await?;
+        self.writer.settle(&mut active, std::mem::take(&mut done.unsettled)).await?;
+        drop(active);
         let returning = match &self.returning {
             Some(returning) => returning.rows(cx.engine, &done.rows, cx.parameters)?,
             None => Vec::new(),
@@ -109,6 +113,8 @@ impl InsertPlan {
     /// Whether it may become operations: its rows are known beforehand and a key that is taken is an error.
     pub fn fit(&self) -> Result<(), Unfit> {
         match (&self.source, &self.on_conflict) {
+            // The rows that they reference are to be looked up.
+            _ if self.writer.references() => Err(CONDITIONAL),
             (Source::Values(_), OnConflict::Error) if self.returning.as_ref().is_none_or(Projection::is_plain) => Ok(()),
             (Source::Values(_), OnConflict::Error) => Err(FALLIBLE),
             _ => Err(CONDITIONAL),
@@ -138,7 +144,7 @@ impl InsertPlan {
             return Ok(());
         }
         let mut active = cx.handle.lock().await?;
-        let inserted = self.writer.insert(cx.engine, active.txn.as_mut(), &rows, &self.on_conflict).await?;
+        let inserted = self.writer.insert(cx.engine, &mut active, &rows, &self.on_conflict, &mut done.unsettled).await?;
         let changes = match &self.update {
             Some(update) => update.changes(cx, &self.writer.table, &rows, inserted.conflicts)?,
             None => Vec::new(),
@@ -153,7 +159,7 @@ impl InsertPlan {
         }
         let (positions, pairs): (Vec<usize>, Vec<(Row, Row)>) = changes.into_iter().unzip();
         if !pairs.is_empty() {
-            self.writer.update(cx.engine, active.txn.as_mut(), &pairs).await?;
+            self.writer.update(cx.engine, &mut active, &pairs, &mut done.unsettled).await?;
         }
         done.count += inserted.written.len() + pairs.len();
         if self.returning.is_some() {
@@ -171,6 +177,7 @@ impl InsertPlan {
 #[derive(Default)]
 struct Done {
     count: usize,
+    unsettled: Unsettled,
     /// The rows as they are now, if they are to be returned.
     rows: Vec<Row>,
     /// The primary keys of the rows updated.

@@ -30,7 +30,7 @@ pub mod returning;
 pub mod select;
 pub mod singleton;
 pub mod source;
-mod writer;
+pub mod writer;
 
 pub use call::CallPlan;
 pub use defaults::Defaults;

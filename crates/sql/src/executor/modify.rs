@@ -9,11 +9,13 @@ use super::gathered::Gathered;
 use super::operations::{CONDITIONAL, FALLIBLE, Steps, Unfit};
 use super::query::QueryPlan;
 use super::returning::{Projection, input_of};
+use super::writer::Unsettled;
 use super::{Effect, Running, Writer};
 use crate::engine::Engine;
 use crate::error::SqlResult;
 use crate::schema::TableDescriptor;
 use crate::storage::{self, Row};
+use crate::txn::Active;
 use crate::types::Datum;
 use futures::StreamExt;
 use rhumb_commit::transaction::Transaction;
@@ -71,13 +73,15 @@ impl ModifyPlan {
         let mut active = cx.handle.lock().await?;
         let results = match &self.change {
             Change::Delete => {
-                storage::delete(active.txn.as_mut(), &self.writer.table, &rows)?;
+                let mut unsettled = Unsettled::default();
+                self.writer.delete(cx.engine, &mut active, &rows, &mut unsettled).await?;
+                self.writer.settle(&mut active, unsettled).await?;
                 rows
             }
             Change::Update { assignments, .. } => {
                 let new =
                     assignments.apply(cx.engine, &self.writer.table, &rows, |row, input| input_of(&rows[row], cx.parameters, input))?;
-                self.update(cx, active.txn.as_mut(), rows, new).await?
+                self.update(cx, &mut active, rows, new).await?
             }
             Change::UpdateFromQuery(columns) => {
                 let mut new = rows.clone();
@@ -86,7 +90,7 @@ impl ModifyPlan {
                         row[column] = assigned(&self.writer.table, column, value)?;
                     }
                 }
-                self.update(cx, active.txn.as_mut(), rows, new).await?
+                self.update(cx, &mut active, rows, new).await?
             }
         };
         drop(active);
@@ -108,7 +112,7 @@ impl ModifyPlan {
         let by_key = matches!(&self.rows, Source::Keys { access, .. } if access.answers());
         let unread = match &self.change {
             // Index entries lie where the values of the row say.
-            Change::Delete => self.writer.table.indexes.is_empty(),
+            Change::Delete => self.writer.table.indexes.is_empty() && !self.writer.is_referenced(),
             Change::Update { amendments, .. } => amendments.is_some(),
             Change::UpdateFromQuery(_) => false,
         };
@@ -135,10 +139,12 @@ impl ModifyPlan {
         Ok(Ok(steps))
     }
 
-    async fn update(&self, cx: Running<'_>, txn: &mut dyn Transaction, old: Vec<Row>, new: Vec<Row>) -> SqlResult<Vec<Row>> {
+    async fn update(&self, cx: Running<'_>, active: &mut Active, old: Vec<Row>, new: Vec<Row>) -> SqlResult<Vec<Row>> {
         let changes: Vec<(Row, Row)> = old.into_iter().zip(new).collect();
         if !changes.is_empty() {
-            self.writer.update(cx.engine, txn, &changes).await?;
+            let mut unsettled = Unsettled::default();
+            self.writer.update(cx.engine, active, &changes, &mut unsettled).await?;
+            self.writer.settle(active, unsettled).await?;
         }
         Ok(changes.into_iter().map(|(_, new)| new).collect())
     }

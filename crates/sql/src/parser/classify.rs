@@ -1,7 +1,7 @@
 //! From sqlparser's tree of a statement to [`StatementKind`]; what Rhumb does not do is refused here, by name.
 
 use super::statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, StatementKind, Transaction};
-use super::{begins_with, fold, locks, tokens};
+use super::{begins_with, fold, is_word, locks, tokens};
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{self, Set};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -43,6 +43,26 @@ fn option_value(parser: &mut Parser<'_>) -> Result<String, ParserError> {
         Token::Word(_) => parser.parse_identifier().map(|ident| ident.value),
         _ => parser.parse_literal_string(),
     }
+}
+
+/// SET CONSTRAINTS, which sqlparser takes for a setting. `None`: it is another statement.
+pub fn constraints(parser: &mut Parser<'_>) -> Option<Result<StatementKind, ParserError>> {
+    let is_it = is_word(&parser.peek_nth_token(0).token, "SET") && is_word(&parser.peek_nth_token(1).token, "CONSTRAINTS");
+    is_it.then(|| {
+        parser.next_token();
+        parser.next_token();
+        let names = if parser.parse_keyword(Keyword::ALL) {
+            Vec::new()
+        } else {
+            let names = parser.parse_comma_separated(|parser| parser.parse_object_name(false))?;
+            names.iter().filter_map(|name| name.0.last()).filter_map(ast::ObjectNamePart::as_ident).map(fold).collect()
+        };
+        let deferred = parser.expect_one_of_keywords(&[Keyword::DEFERRED, Keyword::IMMEDIATE])? == Keyword::DEFERRED;
+        match parser.peek_token().token {
+            Token::EOF => Ok(StatementKind::Transaction(Transaction::Constraints { names, deferred })),
+            _ => parser.expected("end of statement", parser.peek_token()),
+        }
+    })
 }
 
 /// VACUUM and ANALYZE, of which sqlparser reads other dialects': no dead rows wait for a command, and there are no statistics. `None`: it is
@@ -104,19 +124,22 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
         Sql::Insert(insert) => StatementKind::Insert(Box::new(insert)),
         Sql::Update(update) => StatementKind::Update(Box::new(update)),
         Sql::Delete(delete) => StatementKind::Delete(Box::new(delete)),
-        Sql::Truncate(truncate) => StatementKind::Truncate(truncate.table_names.into_iter().map(|table| table.name).collect()),
+        Sql::Truncate(truncate) => StatementKind::Truncate {
+            cascade: truncate.cascade == Some(ast::CascadeOption::Cascade),
+            names: truncate.table_names.into_iter().map(|table| table.name).collect(),
+        },
         Sql::CreateTable(table) => StatementKind::Create(Create::Table(Box::new(table))),
         Sql::CreateIndex(index) => StatementKind::Create(Create::Index(Box::new(index))),
         Sql::AlterTable(alter) => StatementKind::AlterTable(Box::new(alter)),
         Sql::AlterIndex { name, operation: ast::AlterIndexOperation::RenameIndex { index_name } } => {
             StatementKind::RenameIndex { name, to: index_name }
         }
-        Sql::Drop { object_type, if_exists, names, .. } => {
+        Sql::Drop { object_type, if_exists, names, cascade, .. } => {
             use ast::ObjectType::{Database, Index, Table};
             if !matches!(object_type, Table | Index | Database) {
                 return Err(SqlError::unsupported(format!("DROP {object_type} is not supported")));
             }
-            StatementKind::Drop { object: object_type, if_exists, names }
+            StatementKind::Drop { object: object_type, if_exists, names, cascade }
         }
         Sql::DropProcedure { if_exists, proc_desc, .. } => {
             let types = |arguments: Vec<ast::OperateFunctionArg>| arguments.into_iter().map(|argument| argument.data_type).collect();

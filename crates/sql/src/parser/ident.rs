@@ -2,7 +2,41 @@
 
 use datafusion::sql::sqlparser::ast::Ident;
 
+/// The words that are no names without quotes, as PostgreSQL's printers see it; those of types and functions among them.
+const RESERVED: &str = " all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast char \
+character check coalesce collate collation column concurrently constraint create cross current_catalog current_date current_role \
+current_schema current_time current_timestamp current_user dec decimal default deferrable desc distinct do else end except exists extract \
+false fetch float for foreign freeze from full grant greatest group grouping having ilike in initially inner inout int integer intersect \
+interval into is isnull join lateral leading least left like limit localtime localtimestamp national natural nchar none normalize not notnull \
+null nullif numeric offset on only or order out outer overlaps overlay placing position precision primary real references returning right row \
+select session_user setof similar smallint some substring symmetric table tablesample then time timestamp to trailing treat trim true union \
+unique user using values varchar variadic verbose when where window with ";
+
 /// A name as PostgreSQL folds it: lower case unless it is quoted.
 pub fn fold(ident: &Ident) -> String {
     if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// A name as it is written: in quotes where it would be another one without.
+pub fn quoted(name: &str) -> String {
+    let begins = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
+    let plain = begins && name.chars().all(|character| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_');
+    if plain && !RESERVED.contains(&format!(" {name} ")) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn names_are_quoted_where_they_would_be_others_without() {
+        for name in ["a", "_a1", "name", "id", "users"] {
+            assert_eq!(quoted(name), name);
+        }
+        for (name, written) in
+            [("A", "\"A\""), ("user", "\"user\""), ("a b", "\"a b\""), ("1a", "\"1a\""), ("a\"b", "\"a\"\"b\""), ("", "\"\"")]
+        {
+            assert_eq!(quoted(name), written);
+        }
+    }
 }

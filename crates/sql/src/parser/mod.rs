@@ -20,7 +20,7 @@ mod tokens;
 mod walk;
 
 pub use columns::{columns_named, rename_column, without_table};
-pub use ident::fold;
+pub use ident::{fold, quoted};
 pub use procedure::body;
 pub use statement::{
     AccessMode, CopyFormat, CopyFrom, CopyKind, Create, ProcedureDefinition, QuotaCommand, QuotaDefinition, Statement, StatementKind,
@@ -75,7 +75,10 @@ fn parse_here(sql: &str) -> SqlResult<Vec<Statement>> {
 fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> {
     let as_of = take_as_of(&mut tokens);
     let mut parser = parser(tokens.clone());
-    let read_here = classify::database(&mut parser).or_else(|| classify::maintenance(&mut parser)).or_else(|| quota::quota(&mut parser));
+    let read_here = classify::database(&mut parser)
+        .or_else(|| classify::maintenance(&mut parser))
+        .or_else(|| classify::constraints(&mut parser))
+        .or_else(|| quota::quota(&mut parser));
     let read_here = read_here.map(|kind| kind.map_err(|error| error::from_parser(sql, error)));
     let kind = match read_here.or_else(|| procedure::procedure(sql, &mut parser)) {
         Some(kind) => kind?,

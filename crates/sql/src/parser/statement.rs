@@ -31,8 +31,13 @@ pub enum StatementKind {
     Update(Box<ast::Update>),
     /// DELETE.
     Delete(Box<ast::Delete>),
-    /// TRUNCATE of these tables.
-    Truncate(Vec<ast::ObjectName>),
+    /// TRUNCATE.
+    Truncate {
+        /// The tables.
+        names: Vec<ast::ObjectName>,
+        /// True if those that reference them go along.
+        cascade: bool,
+    },
     /// COPY … FROM STDIN.
     Copy(CopyFrom),
     /// CREATE of a table, index, database or procedure.
@@ -54,6 +59,8 @@ pub enum StatementKind {
         if_exists: bool,
         /// Their names.
         names: Vec<ast::ObjectName>,
+        /// True if what depends on them goes along.
+        cascade: bool,
     },
     /// DROP of procedures.
     DropProcedure {
@@ -206,6 +213,13 @@ pub enum Transaction {
     Release(String),
     /// SET TRANSACTION.
     Characteristics(AccessMode),
+    /// SET CONSTRAINTS.
+    Constraints {
+        /// The names of constraints; none: all.
+        names: Vec<String>,
+        /// True for DEFERRED.
+        deferred: bool,
+    },
     /// SET SESSION CHARACTERISTICS AS TRANSACTION.
     SessionCharacteristics(AccessMode),
 }
@@ -292,7 +306,7 @@ impl StatementKind {
             StatementKind::Insert(_) => "INSERT",
             StatementKind::Update(_) => "UPDATE",
             StatementKind::Delete(_) => "DELETE",
-            StatementKind::Truncate(_) => "TRUNCATE TABLE",
+            StatementKind::Truncate { .. } => "TRUNCATE TABLE",
             StatementKind::Copy(_) => "COPY FROM",
             StatementKind::Create(Create::Database { .. }) => "CREATE DATABASE",
             StatementKind::Create(Create::Table(_)) => "CREATE TABLE",
@@ -314,6 +328,7 @@ impl StatementKind {
             StatementKind::Transaction(Transaction::Rollback | Transaction::RollbackTo(_)) => "ROLLBACK",
             StatementKind::Transaction(Transaction::Savepoint(_)) => "SAVEPOINT",
             StatementKind::Transaction(Transaction::Release(_)) => "RELEASE",
+            StatementKind::Transaction(Transaction::Constraints { .. }) => "SET CONSTRAINTS",
             StatementKind::Transaction(_) | StatementKind::Set { .. } => "SET",
             StatementKind::Reset(_) => "RESET",
             StatementKind::Show(_) | StatementKind::ShowRegions | StatementKind::ShowQuotas => "SHOW",

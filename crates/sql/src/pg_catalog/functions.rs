@@ -1,9 +1,10 @@
 //! The functions of `pg_catalog` that psql and drivers call on system tables.
 
-use super::oids::{check_oid, index_oid, indexes};
+use super::oids::{check_oid, foreign_key_oid, index_oid, indexes};
 use super::row_function::{function, integer, looked_up, text, yes};
 use super::type_names::{ALL_TYPES, short_name};
-use crate::schema::{ProcedureDescriptor, TableDescriptor};
+use crate::parser::quoted;
+use crate::schema::{Action, ForeignKey, ProcedureDescriptor, TableDescriptor};
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::{ScalarUDF, ScalarUDFImpl};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 pub fn make(tables: &[Arc<TableDescriptor>], procedures: &[Arc<ProcedureDescriptor>], user: &str) -> BTreeMap<String, Arc<ScalarUDF>> {
     let index_definitions = definitions(tables, |table, name, columns, unique| {
         let unique = if unique { "UNIQUE " } else { "" };
-        format!("CREATE {unique}INDEX {name} ON public.{} USING btree ({columns})", table.name)
+        format!("CREATE {unique}INDEX {} ON public.{} USING btree ({columns})", quoted(name), quoted(&table.name))
     });
     let mut constraint_definitions = definitions(tables, |table, name, columns, _| {
         let kind = if table.primary_key_name == name { "PRIMARY KEY" } else { "UNIQUE" };
@@ -23,6 +24,10 @@ pub fn make(tables: &[Arc<TableDescriptor>], procedures: &[Arc<ProcedureDescript
     for table in tables {
         let checks = table.checks.iter().enumerate();
         constraint_definitions.extend(checks.map(|(place, check)| (check_oid(table, place), format!("CHECK ({})", check.condition))));
+        for (place, foreign) in table.foreign_keys.iter().enumerate() {
+            let parent = tables.iter().find(|parent| parent.name == foreign.parent);
+            constraint_definitions.extend(parent.map(|parent| (foreign_key_oid(table, place), foreign_key(table, foreign, parent))));
+        }
     }
     let owner = user.to_string();
     let null = |_: &[Datum]| Datum::Utf8(None);
@@ -50,12 +55,34 @@ fn definitions(tables: &[Arc<TableDescriptor>], text: impl Fn(&TableDescriptor, 
     let of_table = |table: &Arc<TableDescriptor>| {
         indexes(table)
             .map(|(index, name, columns, unique)| {
-                let columns: Vec<&str> = columns.iter().map(|&column| table.columns[column].name.as_str()).collect();
+                let columns: Vec<String> = columns.iter().map(|&column| quoted(&table.columns[column].name)).collect();
                 (index_oid(table, index), text(table, name, &columns.join(", "), unique))
             })
             .collect::<Vec<_>>()
     };
     tables.iter().flat_map(of_table).collect()
+}
+
+/// A foreign key as PostgreSQL prints it.
+fn foreign_key(table: &TableDescriptor, foreign: &ForeignKey, parent: &TableDescriptor) -> String {
+    let names = |table: &TableDescriptor, positions: &[usize]| {
+        positions.iter().map(|&position| quoted(&table.columns[position].name)).collect::<Vec<_>>().join(", ")
+    };
+    let referenced = parent.positions_of(&foreign.parent_columns).unwrap_or_default();
+    let mut text =
+        format!("FOREIGN KEY ({}) REFERENCES {}({})", names(table, &foreign.columns), quoted(&parent.name), names(parent, &referenced));
+    for (event, action) in [("UPDATE", foreign.on_update), ("DELETE", foreign.on_delete)] {
+        if action != Action::NoAction {
+            text += &format!(" ON {event} {}", action.words());
+        }
+    }
+    if foreign.deferrable {
+        text += " DEFERRABLE";
+    }
+    if foreign.initially_deferred {
+        text += " INITIALLY DEFERRED";
+    }
+    text
 }
 
 fn format_type(oid: i64, modifier: Option<i64>) -> String {

@@ -6,8 +6,9 @@ use crate::schema::{Index, TableDescriptor};
 pub const FIRST_USER_OID: i64 = 16_384;
 /// What belongs to tables is numbered beyond all of them. Clients hold a number in 32 bits.
 const FIRST_PART_OID: i64 = 1 << 31;
-/// The indexes of a table that have numbers of their own, and as many constraints; what is beyond has one by chance.
+/// The indexes of a table that have numbers of their own, and as many constraints of each kind; what is beyond has one by chance.
 const PARTS_OF_KIND: i64 = 32;
+const KINDS: i64 = 4;
 /// PostgreSQL's own number of the schema `pg_catalog`.
 pub const PG_CATALOG_OID: i64 = 11;
 /// The schema of all tables and procedures.
@@ -34,10 +35,15 @@ pub fn check_oid(table: &TableDescriptor, place: usize) -> i64 {
     part_oid(table, place as i64, PARTS_OF_KIND)
 }
 
+/// The number of the foreign key at a place of its table's list.
+pub fn foreign_key_oid(table: &TableDescriptor, place: usize) -> i64 {
+    part_oid(table, place as i64, 2 * PARTS_OF_KIND)
+}
+
 fn part_oid(table: &TableDescriptor, number: i64, kind: i64) -> i64 {
     let table = i64::from(table.id.0);
     let part = if number < PARTS_OF_KIND {
-        table * 2 * PARTS_OF_KIND + kind + number
+        table * KINDS * PARTS_OF_KIND + kind + number
     } else {
         // Fibonacci hashing.
         let mixed = ((table << 32 | kind << 24 | number) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,9 +1,9 @@
 //! The system tables, made from the descriptors.
 
 use super::maker::{Maker, flag, number, text};
-use super::oids::{BTREE_OID, HEAP_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID, check_oid, index_oid, indexes, table_oid};
+use super::oids::{BTREE_OID, HEAP_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID, check_oid, foreign_key_oid, index_oid, indexes, table_oid};
 use super::type_names::{ALL_TYPES, short_name};
-use crate::schema::{DatabaseDescriptor, ProcedureDescriptor, TableDescriptor};
+use crate::schema::{Action, DatabaseDescriptor, ProcedureDescriptor, TableDescriptor};
 use datafusion::common::Result;
 use datafusion::logical_expr::TableSource;
 use std::collections::BTreeMap;
@@ -147,7 +147,7 @@ fn indexes_table(tables: &[Arc<TableDescriptor>]) -> Maker {
 fn constraints(tables: &[Arc<TableDescriptor>]) -> Maker {
     let mut maker = Maker::new("pg_constraint")
         .numbers(&["oid", "connamespace", "conrelid", "conindid", "confrelid", "conparentid", "contypid"])
-        .texts(&["conname", "contype"])
+        .texts(&["conname", "contype", "confupdtype", "confdeltype", "confmatchtype"])
         .flags(&["condeferrable", "condeferred", "convalidated"]);
     for table in tables {
         let constraint = |oid: i64, index: i64, name: &str, kind: &str| {
@@ -168,8 +168,33 @@ fn constraints(tables: &[Arc<TableDescriptor>]) -> Maker {
         for (place, check) in table.checks.iter().enumerate() {
             maker.row(&constraint(check_oid(table, place), 0, &check.name, "c"));
         }
+        for (place, foreign) in table.foreign_keys.iter().enumerate() {
+            let parent = tables.iter().find(|parent| parent.name == foreign.parent);
+            let key = parent.and_then(|parent| Some((parent, parent.unique_over(&parent.positions_of(&foreign.parent_columns)?)?)));
+            let index = key.map_or(0, |(parent, index)| index_oid(parent, index));
+            let common = constraint(foreign_key_oid(table, place), index, &foreign.name, "f");
+            let own = [
+                ("confrelid", number(parent.map_or(0, |parent| table_oid(parent)))),
+                ("confupdtype", text(action_code(foreign.on_update))),
+                ("confdeltype", text(action_code(foreign.on_delete))),
+                ("confmatchtype", text("s")),
+                ("condeferrable", flag(foreign.deferrable)),
+                ("condeferred", flag(foreign.initially_deferred)),
+            ];
+            maker.row(&[&common[..], &own[..]].concat());
+        }
     }
     maker
+}
+
+fn action_code(action: Action) -> &'static str {
+    match action {
+        Action::NoAction => "a",
+        Action::Restrict => "r",
+        Action::Cascade => "c",
+        Action::SetNull => "n",
+        Action::SetDefault => "d",
+    }
 }
 
 fn namespaces() -> Maker {

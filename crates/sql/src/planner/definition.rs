@@ -1,20 +1,21 @@
 //! What a CREATE or ALTER asks for, from the parsed statement; and whether the expressions of a table make sense.
 
 use super::defaults::defaults;
-use super::writer::writer;
+use super::writer::{Existing, writer};
 use super::{Planning, unqualified};
-use crate::catalog::{CheckSpec, ColumnSpec, IndexSpec, KeySpec, ProcedureSpec, TableSpec};
+use crate::catalog::{CheckSpec, ColumnSpec, ForeignKeySpec, IndexSpec, KeySpec, ProcedureSpec, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::{self, ProcedureDefinition, columns_named, fold, without_table};
-use crate::schema::{ProcedureParameter, TableDescriptor};
+use crate::schema::{Action, ProcedureParameter, TableDescriptor};
+use crate::txn::Active;
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{self, ColumnOption, TableConstraint};
 use std::sync::Arc;
 
 /// Refuses a table whose defaults and constraints no statement could use. Errors of planning.
-pub fn check_table(cx: Planning<'_>, table: &Arc<TableDescriptor>) -> SqlResult<()> {
+pub async fn check_table(cx: Planning<'_>, active: &mut Active, table: &Arc<TableDescriptor>) -> SqlResult<()> {
     defaults(cx.engine, cx.facts, table, &[])?;
-    writer(cx, table).map(drop)
+    writer(cx, active, table, Existing::Changed).await.map(drop)
 }
 
 /// A column, with the constraints that are written beside it.
@@ -32,6 +33,7 @@ pub enum Constraint {
     PrimaryKey(KeySpec),
     Unique(KeySpec),
     Check(CheckSpec),
+    ForeignKey(ForeignKeySpec),
 }
 
 /// A CREATE TABLE.
@@ -45,14 +47,15 @@ pub fn table_spec(table: &ast::CreateTable, database: &str) -> SqlResult<TableSp
         primary_key: None,
         unique: Vec::new(),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
     };
     for column in &table.columns {
-        let ColumnDefinition { column, constraints } = column_definition(column, &spec.name)?;
+        let ColumnDefinition { column, constraints } = column_definition(column, &spec.name, database)?;
         spec.columns.push(column);
         constraints.into_iter().try_for_each(|constraint| add(&mut spec, constraint))?;
     }
     for constraint in &table.constraints {
-        let constraint = self::constraint(constraint, &spec.name)?;
+        let constraint = self::constraint(constraint, &spec.name, database)?;
         add(&mut spec, constraint)?;
     }
     Ok(spec)
@@ -68,12 +71,13 @@ fn add(spec: &mut TableSpec, constraint: Constraint) -> SqlResult<()> {
         }
         Constraint::Unique(key) => spec.unique.push(key),
         Constraint::Check(check) => spec.checks.push(check),
+        Constraint::ForeignKey(foreign) => spec.foreign_keys.push(foreign),
     }
     Ok(())
 }
 
 /// A column of CREATE TABLE or ADD COLUMN, of the table of that name.
-pub fn column_definition(definition: &ast::ColumnDef, table: &str) -> SqlResult<ColumnDefinition> {
+pub fn column_definition(definition: &ast::ColumnDef, table: &str, database: &str) -> SqlResult<ColumnDefinition> {
     let name = fold(&definition.name);
     let mut column = ColumnSpec { name: name.clone(), ty: SqlType::from_ast(&definition.data_type)?, nullable: true, default: None };
     let mut constraints = Vec::new();
@@ -89,7 +93,10 @@ pub fn column_definition(definition: &ast::ColumnDef, table: &str) -> SqlResult<
             ColumnOption::Check(check) => constraints.push(Constraint::Check(check_spec(constraint_name(), &check.expr, table)?)),
             // Text is ordered by its bytes, whatever is said of it.
             ColumnOption::Collation(_) => {}
-            ColumnOption::ForeignKey(_) => return Err(SqlError::unsupported("FOREIGN KEY constraints are not supported")),
+            ColumnOption::ForeignKey(foreign) => {
+                let spec = foreign_key_spec(constraint_name(), vec![name.clone()], foreign, database)?;
+                constraints.push(Constraint::ForeignKey(spec));
+            }
             ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
                 return Err(SqlError::unsupported("generated columns are not supported"));
             }
@@ -106,7 +113,7 @@ pub fn default_text(value: &ast::Expr) -> SqlResult<Option<String>> {
 }
 
 /// A constraint of CREATE TABLE or ADD CONSTRAINT, of the table of that name.
-pub fn constraint(constraint: &TableConstraint, table: &str) -> SqlResult<Constraint> {
+pub fn constraint(constraint: &TableConstraint, table: &str, database: &str) -> SqlResult<Constraint> {
     Ok(match constraint {
         TableConstraint::PrimaryKey(key) => {
             Constraint::PrimaryKey(KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? })
@@ -118,7 +125,10 @@ pub fn constraint(constraint: &TableConstraint, table: &str) -> SqlResult<Constr
             Constraint::Unique(KeySpec { name: key.name.as_ref().map(fold), columns: key_columns(&key.columns)? })
         }
         TableConstraint::Check(check) => Constraint::Check(check_spec(check.name.as_ref().map(fold), &check.expr, table)?),
-        TableConstraint::ForeignKey(_) => return Err(SqlError::unsupported("FOREIGN KEY constraints are not supported")),
+        TableConstraint::ForeignKey(foreign) => {
+            let (name, columns) = (foreign.name.as_ref().map(fold), foreign.columns.iter().map(fold).collect());
+            Constraint::ForeignKey(foreign_key_spec(name, columns, foreign, database)?)
+        }
         other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
     })
 }
@@ -127,6 +137,42 @@ fn check_spec(name: Option<String>, condition: &ast::Expr, table: &str) -> SqlRe
     let mut condition = condition.clone();
     without_table(&mut condition, table);
     Ok(CheckSpec { name, condition: parser::kept(&condition)?, columns: columns_named(&condition) })
+}
+
+fn foreign_key_spec(
+    name: Option<String>,
+    columns: Vec<String>,
+    foreign: &ast::ForeignKeyConstraint,
+    database: &str,
+) -> SqlResult<ForeignKeySpec> {
+    use ast::{ConstraintReferenceMatchKind as Match, DeferrableInitial, ReferentialAction};
+    if matches!(foreign.match_kind, Some(Match::Full | Match::Partial)) {
+        return Err(
+            SqlError::unsupported("MATCH FULL and MATCH PARTIAL are not supported").with_hint("Leave it out: MATCH SIMPLE is the default.")
+        );
+    }
+    let action = |action: Option<ReferentialAction>| match action {
+        None | Some(ReferentialAction::NoAction) => Action::NoAction,
+        Some(ReferentialAction::Restrict) => Action::Restrict,
+        Some(ReferentialAction::Cascade) => Action::Cascade,
+        Some(ReferentialAction::SetNull) => Action::SetNull,
+        Some(ReferentialAction::SetDefault) => Action::SetDefault,
+    };
+    let characteristics = foreign.characteristics;
+    let initially_deferred = characteristics.is_some_and(|said| said.initially == Some(DeferrableInitial::Deferred));
+    if initially_deferred && characteristics.is_some_and(|said| said.deferrable == Some(false)) {
+        return Err(SqlError::syntax("constraint declared INITIALLY DEFERRED must be DEFERRABLE"));
+    }
+    Ok(ForeignKeySpec {
+        name,
+        columns,
+        parent: fold(&unqualified(&foreign.foreign_table, database)?),
+        parent_columns: foreign.referred_columns.iter().map(fold).collect(),
+        on_delete: action(foreign.on_delete),
+        on_update: action(foreign.on_update),
+        deferrable: initially_deferred || characteristics.is_some_and(|said| said.deferrable == Some(true)),
+        initially_deferred,
+    })
 }
 
 /// A CREATE PROCEDURE.

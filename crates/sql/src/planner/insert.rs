@@ -7,6 +7,7 @@ use super::expression::{Compiler, Expressions, holds_query, is_default};
 use super::parameters::Parameters;
 use super::query;
 use super::returning;
+use super::writer::{Existing, writer};
 use crate::engine::analyze;
 use crate::engine::bounded::FOLDED_BYTES_MAX;
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -77,7 +78,9 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
     };
     let defaults = defaults(cx.engine, cx.facts, &table, &columns)?;
     let result_columns = returning.as_ref().map(|returning| returning.columns.clone());
-    let writer = super::writer::writer(cx, &table)?;
+    let existing = if update.is_some() { Existing::Changed } else { Existing::Kept };
+    let (writer, others) = writer(cx, active, &table, existing).await?;
+    tables.extend(others);
     let body = Body::Insert(InsertPlan { writer, source, defaults, columns, on_conflict, update, returning });
     Ok(Plan { tables, once: false, parameters: outputs.parameters, columns: result_columns, body })
 }

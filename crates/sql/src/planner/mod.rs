@@ -38,7 +38,7 @@ pub use defaults::{defaults, varies_by_row};
 pub use definition::{Constraint, check_table, column_definition, constraint, default_text, index_spec, procedure_spec, table_spec};
 pub use rewrite::unqualified;
 pub use tokens::plan as plan_tokens;
-pub use writer::writer;
+pub use writer::{Existing, writer};
 
 use crate::context::Facts;
 use crate::engine::Engine;

@@ -7,6 +7,7 @@ use super::expression::{Expressions, holds_query};
 use super::parameters::Parameters;
 use super::query;
 use super::returning;
+use super::writer::{Existing, writer};
 use super::{Planning, unqualified};
 use crate::error::{SqlError, SqlResult};
 use crate::executor::access::Access;
@@ -42,7 +43,7 @@ pub async fn plan_update(cx: Planning<'_>, active: &mut Active, update: ast::Upd
     let target = target(cx, active, update.table.relation.clone(), others, update.selection.clone()).await?;
     let values_query = update.assignments.iter().any(|assignment| holds_query(&assignment.value));
     if target.is_simple() && !values_query {
-        return plan_by_keys(cx, target, &update, Some(&update.assignments), update.returning.clone());
+        return plan_by_keys(cx, active, target, &update, Some(&update.assignments), update.returning.clone()).await;
     }
     let mut columns = Vec::new();
     let mut values = Vec::new();
@@ -64,7 +65,7 @@ pub async fn plan_delete(cx: Planning<'_>, active: &mut Active, delete: ast::Del
     let others = delete.using.clone().unwrap_or_default();
     let target = target(cx, active, from.relation.clone(), others, delete.selection.clone()).await?;
     if target.is_simple() && from.joins.is_empty() {
-        return plan_by_keys(cx, target, &delete, None, delete.returning.clone());
+        return plan_by_keys(cx, active, target, &delete, None, delete.returning.clone()).await;
     }
     plan_by_query(cx, active, target, Vec::new(), Change::Delete, delete.returning).await
 }
@@ -92,10 +93,11 @@ impl Target {
     }
 }
 
-fn plan_by_keys(
+async fn plan_by_keys(
     cx: Planning<'_>,
+    active: &mut Active,
     target: Target,
-    statement: &impl ast::Visit,
+    statement: &(impl ast::Visit + Sync),
     assignments: Option<&[ast::Assignment]>,
     returning: Option<Vec<ast::SelectItem>>,
 ) -> SqlResult<Plan> {
@@ -119,9 +121,10 @@ fn plan_by_keys(
     };
     let returning = returning.map(|planned| planned.compile(&compiler, &table)).transpose()?;
     let columns = returning.as_ref().map(|returning| returning.columns.clone());
-    let writer = super::writer::writer(cx, &table)?;
+    let (writer, mut tables) = writer(cx, active, &table, Existing::Changed).await?;
+    tables.push(table);
     let body = Body::Modify(ModifyPlan { writer, rows: Source::Keys { access, filter }, change, returning });
-    Ok(Plan { tables: vec![table], once: false, parameters: compiler.parameters, columns, body })
+    Ok(Plan { tables, once: false, parameters: compiler.parameters, columns, body })
 }
 
 async fn plan_by_query(
@@ -157,7 +160,8 @@ async fn plan_by_query(
     let compiler = expressions.finish();
     let returning = returning.map(|planned| planned.compile(&compiler, &table)).transpose()?;
     let columns = returning.as_ref().map(|returning| returning.columns.clone());
-    let writer = super::writer::writer(cx, &table)?;
+    let (writer, others) = writer(cx, active, &table, Existing::Changed).await?;
+    tables.extend(others);
     tables.push(table);
     let body = Body::Modify(ModifyPlan { writer, rows: Source::Query(plan), change, returning });
     Ok(Plan { tables, once: false, parameters: compiler.parameters, columns, body })

@@ -1,6 +1,6 @@
 //! A table as the planner and the row layer see it.
 
-use super::{DatabaseId, IndexId, TableId};
+use super::{DatabaseId, ForeignKey, IndexId, Referrer, TableId};
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,12 @@ pub struct TableDescriptor {
     /// Its `CHECK` constraints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
+    /// Its `FOREIGN KEY` constraints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign_keys: Vec<ForeignKey>,
+    /// The constraints of tables that reference it, itself among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub referenced_by: Vec<Referrer>,
     /// The id of the next column.
     pub(crate) next_column: u32,
     /// The id of the next index.
@@ -108,6 +114,25 @@ impl TableDescriptor {
         self.columns.iter().enumerate().filter(|(_, column)| !column.hidden).map(|(position, _)| position)
     }
 
+    /// The primary key (`None`) or the unique index whose columns are just these, in whatever order.
+    pub fn unique_over(&self, columns: &[usize]) -> Option<Option<&Index>> {
+        let just_these = |key: &[usize]| key.len() == columns.len() && columns.iter().all(|column| key.contains(column));
+        if just_these(&self.primary_key) {
+            return Some(None);
+        }
+        self.indexes.iter().find(|index| index.unique && just_these(&index.columns)).map(Some)
+    }
+
+    /// The position of the column with that id.
+    pub fn position_of(&self, id: u32) -> Option<usize> {
+        self.columns.iter().position(|column| column.id == id)
+    }
+
+    /// The positions of the columns with these ids; `None` if one is not there.
+    pub fn positions_of(&self, ids: &[u32]) -> Option<Vec<usize>> {
+        ids.iter().map(|id| self.position_of(*id)).collect()
+    }
+
     /// The index of that name.
     pub fn index(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name == name)
@@ -116,7 +141,8 @@ impl TableDescriptor {
     /// True if it has a constraint of that name.
     pub(crate) fn has_constraint(&self, name: &str) -> bool {
         let keys = self.indexes.iter().filter(|index| index.constraint).map(|index| &index.name);
-        let all = keys.chain(self.checks.iter().map(|check| &check.name)).chain([&self.primary_key_name]);
+        let foreign_keys = self.foreign_keys.iter().map(|key| &key.name);
+        let all = keys.chain(self.checks.iter().map(|check| &check.name)).chain(foreign_keys).chain([&self.primary_key_name]);
         all.filter(|known| !known.is_empty()).any(|known| known == name)
     }
 
@@ -146,5 +172,6 @@ impl TableDescriptor {
             && self.indexes.iter().all(|index| key(&index.columns) && (1..self.next_index).contains(&index.id.0))
             && self.indexes.iter().flat_map(|index| &index.columns).all(|position| !self.columns[*position].hidden)
             && self.checks.iter().flat_map(|check| &check.columns).all(|position| *position < self.columns.len())
+            && self.foreign_keys.iter().all(|foreign| key(&foreign.columns) && foreign.columns.len() == foreign.parent_columns.len())
     }
 }

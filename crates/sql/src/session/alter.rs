@@ -9,18 +9,20 @@
 //! each row. Constraints look at all rows; so rows are rewritten for a new primary key, and for a type that stores them in another way.
 
 use super::Session;
-use crate::catalog::{CheckSpec, IndexSpec, KeySpec, undefined_constraint, visible, with_column};
+use crate::catalog::{CheckSpec, ForeignKeySpec, IndexSpec, KeySpec, undefined_constraint, visible, with_column};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::reshape::rewrite;
 use crate::parser::{columns_named, fold};
 use crate::planner::{
-    Constraint, Conversion, Planning, check_table, column_definition, constraint, conversion, default_text, defaults, unqualified,
-    varies_by_row, writer,
+    Constraint, Conversion, Existing, Planning, check_table, column_definition, constraint, conversion, default_text, defaults,
+    unqualified, varies_by_row, writer,
 };
-use crate::schema::TableDescriptor;
+use crate::schema::{ForeignKey, TableDescriptor};
 use crate::storage::{Row, each_page, missing};
 use crate::txn::Active;
-use datafusion::sql::sqlparser::ast::{AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ObjectName, RenameTableNameKind};
+use datafusion::sql::sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, ObjectName, RenameTableNameKind, TableConstraint,
+};
 use std::sync::Arc;
 
 impl Session {
@@ -31,6 +33,7 @@ impl Session {
             Err(error) if alter.if_exists && error.state() == SqlState::UndefinedTable => return Ok(()),
             found => found?,
         };
+        active.deferred.refuse_change("ALTER TABLE", &name)?;
         check_conversions(&alter.operations)?;
         let mut actions: Vec<&AlterTableOperation> = alter.operations.iter().collect();
         actions.sort_by_key(|action| pass(action));
@@ -43,7 +46,8 @@ impl Session {
             }
             self.take_action(active, &name, action).await?;
         }
-        check_table(self.planning(), &self.table_now(active, &name).await?)
+        let table = self.table_now(active, &name).await?;
+        check_table(self.planning(), active, &table).await
     }
 
     /// ALTER INDEX … RENAME TO.
@@ -66,10 +70,10 @@ impl Session {
                 }
                 self.add_column(active, table, column_def).await
             }
-            Action::DropColumn { column_names, if_exists, .. } => {
+            Action::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 for column in column_names.iter().map(fold) {
                     let table = catalog.table_to_alter(txn, &self.facts.database, name).await?;
-                    match catalog.drop_column(txn, &table, &column) {
+                    match catalog.drop_column(txn, &table, &column, cascades(*drop_behavior)).await {
                         Err(error) if *if_exists && error.state() == SqlState::UndefinedColumn => {}
                         dropped => dropped?,
                     }
@@ -84,15 +88,15 @@ impl Session {
             }
             Action::AlterColumn { column_name, op } => self.alter_column(active, table, &fold(column_name), op).await,
             Action::AddConstraint { constraint: added, .. } => {
-                let added = constraint(added, &table.name)?;
+                let added = constraint(added, &table.name, &self.facts.database)?;
                 self.add_constraint(active, table, added).await
             }
-            Action::DropConstraint { if_exists, name, .. } => {
+            Action::DropConstraint { if_exists, name, drop_behavior } => {
                 let constraint = fold(name);
                 if !table.primary_key_name.is_empty() && table.primary_key_name == constraint {
-                    return self.drop_primary_key(active, &table).await;
+                    return self.drop_primary_key(active, &table, cascades(*drop_behavior)).await;
                 }
-                match catalog.drop_constraint(txn, &table, &constraint) {
+                match catalog.drop_constraint(txn, &table, &constraint, cascades(*drop_behavior)).await {
                     Err(error) if *if_exists && error.state() == SqlState::UndefinedObject => Ok(()),
                     dropped => dropped,
                 }
@@ -107,7 +111,7 @@ impl Session {
     }
 
     async fn add_column(&self, active: &mut Active, before: Arc<TableDescriptor>, definition: &ColumnDef) -> SqlResult<()> {
-        let definition = column_definition(definition, &before.name)?;
+        let definition = column_definition(definition, &before.name, &self.facts.database)?;
         let column = &definition.column;
         let (catalog, txn) = (&mut active.catalog, active.txn.as_mut());
         let mut table = match &column.default {
@@ -167,8 +171,9 @@ impl Session {
                 let Conversion { ty, value } = conversion(self.planning(), &before, position, data_type, using.as_ref())?;
                 after.columns[position].ty = ty;
                 if let Some(value) = value {
+                    self.refuse_references(active, &before, position).await?;
                     after.columns[position].missing = None;
-                    let writer = writer(self.planning(), &Arc::new(after.clone()))?;
+                    let (writer, _) = writer(self.planning(), active, &Arc::new(after.clone()), Existing::Kept).await?;
                     let convert = |rows: &[Row]| {
                         let new = value.apply(&self.engine, rows)?;
                         writer.check(&self.engine, new.len(), |row| &new[row]).map(|()| new)
@@ -184,6 +189,7 @@ impl Session {
     async fn add_constraint(&self, active: &mut Active, table: Arc<TableDescriptor>, constraint: Constraint) -> SqlResult<()> {
         match constraint {
             Constraint::Check(check) => self.add_check(active, table, &check).await,
+            Constraint::ForeignKey(foreign) => self.add_foreign_key(active, table, &foreign).await,
             Constraint::Unique(KeySpec { name, columns }) => {
                 let spec = IndexSpec { name, table: table.name.clone(), unique: true, constraint: true, columns };
                 active.catalog.create_index(active.txn.as_mut(), &self.facts.database, &spec, false).await.map(drop)
@@ -207,7 +213,7 @@ impl Session {
     async fn add_check(&self, active: &mut Active, table: Arc<TableDescriptor>, check: &CheckSpec) -> SqlResult<()> {
         let after = active.catalog.add_check(active.txn.as_mut(), &table, check)?;
         let added = after.checks.last().map(|check| check.name.clone()).unwrap_or_default();
-        let writer = writer(self.planning(), &after)?;
+        let (writer, _) = writer(self.planning(), active, &after, Existing::Kept).await?;
         let look = |page: Vec<Row>| {
             let checked = writer.check(&self.engine, page.len(), |row| &page[row]);
             checked.map_err(|error| match error.constraint() == Some(&added) {
@@ -218,11 +224,33 @@ impl Session {
         each_page(active.txn.as_mut(), &after, look).await
     }
 
-    async fn drop_primary_key(&self, active: &mut Active, before: &Arc<TableDescriptor>) -> SqlResult<()> {
+    async fn add_foreign_key(&self, active: &mut Active, table: Arc<TableDescriptor>, spec: &ForeignKeySpec) -> SqlResult<()> {
+        let after = active.catalog.add_foreign_key(active.txn.as_mut(), &table, spec).await?;
+        let (writer, _) = writer(self.planning(), active, &after, Existing::Kept).await?;
+        writer.check_rows(active, after.foreign_keys.len() - 1).await
+    }
+
+    async fn drop_primary_key(&self, active: &mut Active, before: &Arc<TableDescriptor>, cascade: bool) -> SqlResult<()> {
         let txn = active.txn.as_mut();
-        let after = active.catalog.drop_primary_key(txn, before)?;
+        let after = active.catalog.drop_primary_key(txn, before, cascade).await?;
         let with_row_id = |row: &Row| row.iter().cloned().chain([self.engine.row_ids.next(self.engine.now())]).collect();
         rewrite(&self.engine, txn, before, &after, |rows| Ok(rows.iter().map(with_row_id).collect())).await
+    }
+
+    /// Rows of a foreign key hold the values of both sides; a type that stores them in another way is for one side only. Error 0A000.
+    async fn refuse_references(&self, active: &mut Active, table: &TableDescriptor, position: usize) -> SqlResult<()> {
+        let column = &table.columns[position];
+        let mut constraint =
+            table.foreign_keys.iter().find(|foreign| foreign.columns.contains(&position)).map(|foreign| foreign.name.clone());
+        for reference in &table.referenced_by {
+            let child = self.table_now(active, &reference.child).await?;
+            let names_it = |foreign: &&ForeignKey| foreign.name == reference.constraint && foreign.parent_columns.contains(&column.id);
+            constraint = constraint.or_else(|| child.foreign_keys.iter().find(names_it).map(|foreign| foreign.name.clone()));
+        }
+        let Some(constraint) = constraint else { return Ok(()) };
+        let message =
+            format!("another type for column \"{}\", which is part of foreign key \"{constraint}\", is not supported", column.name);
+        Err(SqlError::unsupported(message).with_hint("Drop the constraint, alter both columns, and add it again."))
     }
 
     async fn check_no_nulls(&self, active: &mut Active, table: &Arc<TableDescriptor>, position: usize) -> SqlResult<()> {
@@ -254,6 +282,8 @@ fn pass(action: &AlterTableOperation) -> u8 {
         Action::DropColumn { .. } | Action::DropConstraint { .. } => 0,
         Action::AlterColumn { op: AlterColumnOperation::SetDataType { .. }, .. } => 1,
         Action::AddColumn { .. } => 2,
+        // After the keys that they reference.
+        Action::AddConstraint { constraint: TableConstraint::ForeignKey(_), .. } => 4,
         _ => 3,
     }
 }
@@ -275,6 +305,10 @@ fn check_conversions(actions: &[AlterTableOperation]) -> SqlResult<()> {
         }
     }
     Ok(())
+}
+
+fn cascades(behaviour: Option<DropBehavior>) -> bool {
+    behaviour == Some(DropBehavior::Cascade)
 }
 
 /// 23502.

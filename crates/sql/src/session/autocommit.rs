@@ -116,7 +116,7 @@ impl Session {
                 Ok(outcome(kind, &plan, effect))
             }
             Ok((plan, effect)) => {
-                handle.commit(options).await?;
+                self.commit_transaction(&handle).await?;
                 // Too late to be late.
                 self.interrupt.disarm();
                 Ok(outcome(kind, &plan, effect))

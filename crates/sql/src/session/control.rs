@@ -5,12 +5,14 @@ use super::{Open, Outcome, Session, State, as_of};
 use crate::context::{ReadPreference, Settings};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::{AccessMode, Transaction};
+use crate::txn::{Active, TransactionHandle};
 use rhumb_commit::transaction::ReadMode;
 
 impl Session {
     pub(super) async fn control(&mut self, command: &Transaction, as_of: Option<&str>) -> SqlResult<Outcome> {
         match command {
             Transaction::Begin(access) => self.begin(*access, as_of),
+            Transaction::Constraints { names, deferred } => self.set_constraints(names, *deferred).await,
             Transaction::Commit => self.commit().await,
             Transaction::Rollback => self.rollback().await,
             Transaction::Savepoint(name) => self.savepoint(name).await,
@@ -95,6 +97,24 @@ impl Session {
         Ok(Outcome::Done("SET".into()))
     }
 
+    /// SET CONSTRAINTS.
+    async fn set_constraints(&mut self, names: &[String], deferred: bool) -> SqlResult<Outcome> {
+        if matches!(self.state, State::Explicit(_)) {
+            let (handle, _) = self.transaction().await?;
+            let work = async {
+                let mut active = handle.lock().await?;
+                active.txn.bound_waits(self.longest_wait());
+                let Active { txn, catalog, deferred: constraints, .. } = &mut *active;
+                catalog.check_deferrable(txn.as_mut(), &self.facts.database, names).await?;
+                constraints.set(txn.as_mut(), names, deferred).await
+            };
+            self.interrupt.within(work).await?;
+        } else {
+            self.warn(SqlState::NoActiveSqlTransaction, "SET CONSTRAINTS can only be used in transaction blocks");
+        }
+        Ok(Outcome::Done("SET CONSTRAINTS".into()))
+    }
+
     async fn commit(&mut self) -> SqlResult<Outcome> {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Explicit(open) | State::Implicit(open) => {
@@ -149,9 +169,19 @@ impl Session {
         }
     }
 
+    /// Commits a transaction. What it looks at before can be interrupted, its commit cannot.
+    pub(super) async fn commit_transaction(&self, handle: &TransactionHandle) -> SqlResult<()> {
+        let options = self.facts.settings.commit_options();
+        if let Err(error) = self.interrupt.within(handle.settle(options)).await {
+            handle.rollback(error.is_retryable()).await;
+            return Err(error);
+        }
+        handle.commit(options).await
+    }
+
     async fn commit_open(&mut self, open: Open) -> SqlResult<()> {
         let result = match &open.handle {
-            Some(handle) => handle.commit(self.facts.settings.commit_options()).await,
+            Some(handle) => self.commit_transaction(handle).await,
             None => Ok(()),
         };
         // What SET LOCAL changed ends with the transaction, all that was changed with one that failed.

@@ -9,13 +9,14 @@ use crate::catalog::visible;
 use crate::context::ReadPreference;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::Steps;
+use crate::executor::writer::Unsettled;
 use crate::one_shot::{Merged, Unmerged};
 use crate::parser::{CopyFrom, CopyKind, fold};
-use crate::planner::{defaults, unqualified, writer};
+use crate::planner::{Existing, defaults, unqualified, writer};
 use crate::storage::{Batch, OnConflict};
 use crate::txn::Active;
 use bytes::BytesMut;
-use rhumb_commit::transaction::{Operated, ReadMode};
+use rhumb_commit::transaction::{Operated, ReadMode, TxnError};
 use std::collections::BTreeSet;
 
 impl Session {
@@ -33,12 +34,20 @@ impl Session {
         if mode.is_read_only() {
             return Err(SqlError::read_only("COPY FROM"));
         }
-        let table = {
+        let (table, writer) = {
             let mut active = handle.lock().await?;
             active.txn.bound_waits(self.longest_wait());
             let name = fold(&unqualified(&copy.table, &self.facts.database)?);
             let Active { txn, catalog, .. } = &mut *active;
-            catalog.table(txn.as_mut(), &self.facts.database, &name).await?
+            let table = catalog.table(txn.as_mut(), &self.facts.database, &name).await?;
+            let (writer, _) = match writer(self.planning(), &mut active, &table, Existing::Kept).await {
+                // The tables that it references, too, may be others than this gateway knew.
+                Err(error) if error.may_depend_on_tables() && active.catalog.may_be_stale() => {
+                    return Err(TxnError::Conflict(error.message().into()).into());
+                }
+                writer => writer?,
+            };
+            (table, writer)
         };
         let columns: Vec<usize> = match copy.columns.as_slice() {
             [] => table.visible_columns().collect(),
@@ -49,13 +58,18 @@ impl Session {
             return Err(SqlError::duplicate_column(&table.columns[twice].name));
         }
         let defaults = defaults(&self.engine, &self.facts, &table, &columns)?;
-        let writer = writer(self.planning(), &table)?;
-        let sink = if travels { Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 } } else { Sink::Batch(Batch::default()) };
+        // The rows that its rows reference are to be looked up.
+        let sink = if travels && !writer.references() {
+            Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 }
+        } else {
+            Sink::Batch(Batch::default())
+        };
         Ok(Outcome::Copy(Box::new(CopyIn {
             handle,
             writer,
             columns,
             defaults,
+            unsettled: Unsettled::default(),
             input: match copy.format.kind {
                 CopyKind::Binary => Input::Tuples(Tuples::default()),
                 CopyKind::Text | CopyKind::Csv => Input::Lines(Lines::new(&copy.format)),
@@ -89,6 +103,7 @@ impl Session {
                 }
             }
             self.flush_copy(&mut copy).await?;
+            self.settle_copy(&mut copy).await?;
             self.operate_copy(&mut copy).await
         }
         .await;
@@ -160,10 +175,15 @@ impl Session {
         self.interrupt
             .within(async {
                 let mut active = copy.handle.lock().await?;
-                copy.writer.insert(&self.engine, active.txn.as_mut(), &rows, &OnConflict::Error).await
+                copy.writer.insert(&self.engine, &mut active, &rows, &OnConflict::Error, &mut copy.unsettled).await
             })
             .await?;
         Ok(())
+    }
+
+    async fn settle_copy(&self, copy: &mut CopyIn) -> SqlResult<()> {
+        let unsettled = std::mem::take(&mut copy.unsettled);
+        self.interrupt.within(async { copy.writer.settle(&mut *copy.handle.lock().await?, unsettled).await }).await
     }
 
     /// Commits the rows of a COPY that travels.

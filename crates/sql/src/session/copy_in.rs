@@ -5,6 +5,7 @@ mod tuples;
 
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::executor::writer::Unsettled;
 use crate::executor::{Defaults, Steps, Writer};
 use crate::parser::CopyFormat;
 use crate::storage::{Batch, Row};
@@ -24,6 +25,8 @@ pub struct CopyIn {
     /// The positions of the columns that the data gives, in its order.
     pub(super) columns: Vec<usize>,
     pub(super) defaults: Defaults,
+    /// What its rows reference and was not found so far.
+    pub(super) unsettled: Unsettled,
     pub(super) format: CopyFormat,
     pub(super) input: Input,
     pub(super) header_pending: bool,

@@ -13,7 +13,7 @@ use crate::txn::{Active, TransactionHandle};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast;
 use rhumb_commit::transaction::ReadMode;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a statement outside BEGIN is run before its conflict is reported.
 const DDL_ATTEMPTS_MAX: u32 = 5;
@@ -48,7 +48,7 @@ impl Session {
         loop {
             let handle = TransactionHandle::begin(&home, ReadMode::Locking).await?;
             let result = match self.interrupt.within(self.change_catalog(&handle, kind)).await {
-                Ok(()) => handle.commit(self.facts.settings.commit_options()).await,
+                Ok(()) => self.commit_transaction(&handle).await,
                 Err(error) => {
                     handle.rollback(true).await;
                     Err(error)
@@ -65,14 +65,26 @@ impl Session {
     async fn change_catalog(&self, handle: &TransactionHandle, kind: &StatementKind) -> SqlResult<()> {
         let mut active = handle.lock().await?;
         active.txn.bound_waits(self.longest_wait());
+        // What is made of descriptors that do not fit together stays.
+        active.catalog.distrust_cache(true);
+        let changed = self.change_catalog_in(&mut active, kind).await;
+        active.catalog.distrust_cache(false);
+        changed
+    }
+
+    async fn change_catalog_in(&self, active: &mut Active, kind: &StatementKind) -> SqlResult<()> {
         match kind {
-            StatementKind::Create(Create::Procedure(definition)) => return self.create_procedure(&mut active, definition).await,
-            StatementKind::AlterTable(alter) => return self.alter_table(&mut active, alter).await,
-            StatementKind::RenameIndex { name, to } => return self.rename_index(&mut active, name, to).await,
-            StatementKind::Drop { object, if_exists, names } => return self.drop_named(&mut active, *object, *if_exists, names).await,
+            StatementKind::Create(Create::Procedure(definition)) => return self.create_procedure(active, definition).await,
+            StatementKind::AlterTable(alter) => return self.alter_table(active, alter).await,
+            StatementKind::RenameIndex { name, to } => return self.rename_index(active, name, to).await,
+            StatementKind::Create(Create::Table(table)) => return self.create_table(active, table).await,
+            StatementKind::Truncate { names, cascade } => return self.truncate(active, names, *cascade).await,
+            StatementKind::Drop { object, if_exists, names, cascade } => {
+                return self.drop_named(active, *object, *if_exists, names, *cascade).await;
+            }
             _ => {}
         }
-        let Active { txn, catalog, .. } = &mut *active;
+        let Active { txn, catalog, .. } = active;
         let (txn, database) = (txn.as_mut(), self.facts.database.as_str());
         match kind {
             StatementKind::Create(Create::Database { name, if_not_exists, options }) => {
@@ -104,13 +116,6 @@ impl Session {
                 catalog.alter_database(txn, name, change).await
             }
             StatementKind::AlterDatabase { name, setting: None, .. } => catalog.alter_database(txn, name, BTreeMap::clear).await,
-            StatementKind::Create(Create::Table(table)) => {
-                let spec = table_spec(table, database)?;
-                if !catalog.create_table(txn, database, &spec, table.if_not_exists).await? {
-                    return Ok(());
-                }
-                check_table(self.planning(), &catalog.table(txn, database, &spec.name).await?)
-            }
             StatementKind::Create(Create::Index(index)) => {
                 let spec = index_spec(index, database)?;
                 catalog.create_index(txn, database, &spec, index.if_not_exists).await.map(drop)
@@ -121,13 +126,6 @@ impl Session {
                         types.as_ref().map(|types| types.iter().map(SqlType::from_ast).collect::<SqlResult<Vec<_>>>()).transpose()?;
                     let name = procedure_name(name, database)?;
                     catalog.drop_procedure(txn, database, &name, types.as_deref(), *if_exists).await?;
-                }
-                Ok(())
-            }
-            StatementKind::Truncate(names) => {
-                for name in names {
-                    let table = catalog.table(txn, database, &fold(&unqualified(name, database)?)).await?;
-                    delete_all(&self.engine, txn, table).await?;
                 }
                 Ok(())
             }
@@ -144,18 +142,67 @@ impl Session {
     }
 
     /// DROP of databases, indexes or tables.
-    async fn drop_named(&self, active: &mut Active, object: ast::ObjectType, if_exists: bool, names: &[ast::ObjectName]) -> SqlResult<()> {
-        let (Active { txn, catalog, .. }, database) = (active, self.facts.database.as_str());
+    async fn drop_named(
+        &self,
+        active: &mut Active,
+        object: ast::ObjectType,
+        if_exists: bool,
+        names: &[ast::ObjectName],
+        cascade: bool,
+    ) -> SqlResult<()> {
+        let (Active { txn, catalog, deferred, .. }, database) = (active, self.facts.database.as_str());
+        let names = folded(names, database)?;
+        let dropped: BTreeSet<String> = names.iter().cloned().collect();
         for name in names {
-            let name = fold(&unqualified(name, database)?);
             match object {
                 ast::ObjectType::Database if name == database => {
                     return Err(SqlError::new(SqlState::ObjectInUse, "cannot drop the currently open database"));
                 }
                 ast::ObjectType::Database => catalog.drop_database(txn.as_mut(), &name, if_exists).await?,
-                ast::ObjectType::Index => catalog.drop_index(txn.as_mut(), database, &name, if_exists).await?,
-                _ => catalog.drop_table(txn.as_mut(), database, &name, if_exists).await?,
+                ast::ObjectType::Index => {
+                    if let Ok(table) = catalog.table_of_index(txn.as_mut(), database, &name).await {
+                        deferred.refuse_change("DROP INDEX", &table.name)?;
+                    }
+                    catalog.drop_index(txn.as_mut(), database, &name, if_exists, cascade).await?
+                }
+                _ => {
+                    deferred.refuse_change("DROP TABLE", &name)?;
+                    catalog.drop_table(txn.as_mut(), database, &name, if_exists, &dropped, cascade).await?
+                }
             };
+        }
+        Ok(())
+    }
+
+    async fn create_table(&self, active: &mut Active, table: &ast::CreateTable) -> SqlResult<()> {
+        let database = self.facts.database.as_str();
+        let spec = table_spec(table, database)?;
+        if !active.catalog.create_table(active.txn.as_mut(), database, &spec, table.if_not_exists).await? {
+            return Ok(());
+        }
+        let table = active.catalog.table(active.txn.as_mut(), database, &spec.name).await?;
+        check_table(self.planning(), active, &table).await
+    }
+
+    /// TRUNCATE: all rows of the tables, which no others may reference; with `cascade` these go, too.
+    async fn truncate(&self, active: &mut Active, names: &[ast::ObjectName], cascade: bool) -> SqlResult<()> {
+        let database = self.facts.database.as_str();
+        let mut names = folded(names, database)?;
+        let mut at = 0;
+        while let Some(name) = names.get(at).cloned() {
+            at += 1;
+            let table = active.catalog.table(active.txn.as_mut(), database, &name).await?;
+            for reference in &table.referenced_by {
+                if cascade && !names.contains(&reference.child) {
+                    names.push(reference.child.clone());
+                }
+                if !names.contains(&reference.child) {
+                    return Err(SqlError::unsupported("cannot truncate a table referenced in a foreign key constraint")
+                        .with_detail(format!("Table \"{}\" references \"{name}\".", reference.child))
+                        .with_hint(format!("Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.", reference.child)));
+                }
+            }
+            delete_all(&self.engine, active.txn.as_mut(), table).await?;
         }
         Ok(())
     }
@@ -168,6 +215,11 @@ impl Session {
         let one_shot = self.home.gateway().takes_operations().then(|| self.home.protocol());
         check_procedure(self.planning(), active, &created, one_shot).await
     }
+}
+
+/// The names of tables, as the catalog has them.
+fn folded(names: &[ast::ObjectName], database: &str) -> SqlResult<Vec<String>> {
+    names.iter().map(|name| Ok(fold(&unqualified(name, database)?))).collect()
 }
 
 /// True for statements about databases, as opposed to what one of them holds.

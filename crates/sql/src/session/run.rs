@@ -67,7 +67,7 @@ impl Session {
             | StatementKind::RenameIndex { .. }
             | StatementKind::Drop { .. }
             | StatementKind::DropProcedure { .. }
-            | StatementKind::Truncate(_) => self.run_ddl(&prepared.statement.kind, company).await,
+            | StatementKind::Truncate { .. } => self.run_ddl(&prepared.statement.kind, company).await,
             StatementKind::Query { .. }
             | StatementKind::Call { .. }
             | StatementKind::Explain(_)

@@ -1,7 +1,7 @@
 //! SAVEPOINT, ROLLBACK TO and RELEASE, and what is left of a transaction after an error.
 //!
-//! A savepoint marks what the transaction has written, what it has created and dropped, and its settings. Rolling back to it undoes all
-//! three without a trip. What was read since stays read: locks are kept, and the commit validates it, so that what a client concluded
+//! A savepoint marks what the transaction has written, what it has created and dropped, which constraints it is still to look at, and its
+//! settings. Rolling back to it undoes all that without a trip. What was read since stays read: locks are kept, and the commit validates it, so that what a client concluded
 //! from an error holds as well. Hence an error in a transaction with savepoints is told at once, where without them the transaction is
 //! validated first.
 //!
@@ -12,6 +12,7 @@ use super::{Open, Outcome, Session, State};
 use crate::catalog::{Changes, check_name};
 use crate::context::Settings;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::txn::Deferred;
 use rhumb_commit::transaction;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub(super) struct Savepoint {
     name: String,
     writes: transaction::Savepoint,
     changes: Changes,
+    deferred: Deferred,
     settings: Arc<Settings>,
     /// The settings that stay if the transaction commits.
     kept: Arc<Settings>,
@@ -54,9 +56,9 @@ impl Session {
         self.check_explicit("SAVEPOINT")?;
         check_name(name)?;
         let (handle, _) = self.transaction().await?;
-        let (writes, changes) = {
+        let (writes, changes, deferred) = {
             let mut active = handle.lock().await?;
-            (active.txn.savepoint(), active.catalog.changes())
+            (active.txn.savepoint(), active.catalog.changes(), active.deferred.clone())
         };
         let settings = self.facts.settings.clone();
         let Some(open) = self.open_transaction() else { return Err(SqlError::in_failed_transaction()) };
@@ -70,7 +72,7 @@ impl Session {
             |known: Option<&Arc<Settings>>, now: Settings| known.filter(|known| ***known == now).cloned().unwrap_or_else(|| Arc::new(now));
         let settings = shared(last.map(|last| &last.settings), settings);
         let kept = shared(last.map(|last| &last.kept), open.kept.clone());
-        open.savepoints.push(Savepoint { name: name.to_owned(), writes, changes, settings, kept });
+        open.savepoints.push(Savepoint { name: name.to_owned(), writes, changes, deferred, settings, kept });
         Ok(Outcome::Done("SAVEPOINT".into()))
     }
 
@@ -117,6 +119,7 @@ async fn roll_back(open: &mut Open, name: &str) -> SqlResult<Settings> {
     let mut active = handle.lock().await?;
     active.txn.roll_back_to(savepoint.writes);
     active.catalog.go_back_to(&savepoint.changes);
+    active.deferred = savepoint.deferred.clone();
     if open.mode.is_optimistic() {
         active.txn.set_mode(open.mode)?;
     }

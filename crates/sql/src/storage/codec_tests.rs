@@ -115,6 +115,8 @@ fn wide_table() -> TableDescriptor {
         primary_key_name: "wide_pkey".into(),
         indexes: Vec::new(),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        referenced_by: Vec::new(),
         next_column: 10_000,
         next_index: 1,
     }

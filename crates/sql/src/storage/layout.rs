@@ -47,7 +47,7 @@ pub(super) fn row_key<'a>(table: &TableDescriptor, values: impl Iterator<Item = 
 }
 
 /// The key of a row.
-pub(super) fn key_of(table: &TableDescriptor, row: &Row) -> SqlResult<Key> {
+pub(crate) fn key_of(table: &TableDescriptor, row: &Row) -> SqlResult<Key> {
     row_key(table, table.primary_key.iter().map(|position| &row[*position]))
 }
 

@@ -12,6 +12,7 @@ mod batch;
 mod key_codec;
 mod layout;
 pub mod operations;
+mod references;
 mod row_codec;
 mod row_id;
 mod rows;
@@ -28,14 +29,16 @@ pub(crate) use backfill::fill_index;
 pub use batch::Batch;
 #[cfg(feature = "fuzzing")]
 pub(crate) use layout::encode_row;
-pub(crate) use layout::index_prefix;
 pub use layout::{KEY_BYTES_MAX, PRIMARY, decode_row};
+pub(crate) use layout::{index_prefix, key_of};
+pub use references::{canonical, each_with, existing, key_by};
 pub use row_codec::missing;
 pub use row_id::RowIds;
 pub(crate) use row_id::{ROW_ID_COLUMN, ROW_ID_TYPE};
+pub(crate) use rows::each_value;
 pub use rows::{get_by_index, get_by_primary_key, primary_key};
 pub use scan::{Cursor, SCAN_PAGE_ROWS, ScanSpec, SearchedIndex, each_page, primary_range};
-pub use write::{Inserted, OnConflict, check_row, delete, failing_row, insert, rewrite, update};
+pub use write::{Beside, Inserted, OnConflict, check_row, delete, failing_row, insert, key_text, rewrite, update};
 
 use crate::types::Datum;
 

@@ -34,6 +34,7 @@ pub fn stands_alone(table: &TableDescriptor, column: usize) -> bool {
     !table.primary_key.contains(&column)
         && !table.indexes.iter().any(|index| index.columns.contains(&column))
         && !table.checks.iter().any(|check| check.columns.contains(&column))
+        && !table.foreign_keys.iter().any(|foreign| foreign.columns.contains(&column))
         && table.columns[column].missing.is_none()
 }
 

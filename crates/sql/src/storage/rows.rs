@@ -77,7 +77,7 @@ async fn get_values(txn: &mut dyn Transaction, keys: impl Iterator<Item = &Key>)
 
 /// Hands over the value of each of `keys` that has one. However large they are, only a page of them is here at once; what fits into a page
 /// takes one round.
-pub(super) async fn each_value(
+pub(crate) async fn each_value(
     txn: &mut dyn Transaction,
     keys: impl Iterator<Item = &Key>,
     mut take: impl FnMut(Key, Value) -> SqlResult<()>,

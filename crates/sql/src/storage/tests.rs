@@ -45,6 +45,7 @@ impl World {
             primary_key: Some(key("id")),
             unique: vec![key("email")],
             checks: Vec::new(),
+            foreign_keys: Vec::new(),
         };
         view.create_table(&mut *txn, DEFAULT_DATABASE, &spec, false).await.expect("create table");
         let index = IndexSpec { name: None, table: "people".into(), unique: false, constraint: false, columns: vec!["age".into()] };
@@ -60,7 +61,7 @@ impl World {
 
     async fn fill(&self, rows: &[Row]) {
         let mut txn = self.begin().await;
-        insert(&mut *txn, &self.people, rows, &OnConflict::Error).await.expect("insert");
+        insert(&mut *txn, &self.people, rows, &OnConflict::Error, &mut Beside::default()).await.expect("insert");
         txn.commit().await.expect("commit");
     }
 
@@ -120,7 +121,7 @@ async fn a_duplicate_key_is_refused_and_writes_nothing() {
     ];
     for (rows, constraint, detail) in cases {
         let mut txn = world.begin().await;
-        let error = insert(&mut *txn, &world.people, &rows, &OnConflict::Error).await.expect_err("a duplicate");
+        let error = insert(&mut *txn, &world.people, &rows, &OnConflict::Error, &mut Beside::default()).await.expect_err("a duplicate");
         assert_eq!(error.constraint(), Some(constraint));
         let message = format!("duplicate key value violates unique constraint \"{constraint}\"");
         assert_eq!(told(error), ("23505", message, detail.to_string()));
@@ -135,7 +136,7 @@ async fn null_in_a_key_column_is_refused() {
     let world = World::new().await;
     let mut txn = world.begin().await;
     let row = vec![Datum::Int32(None), text("a@x"), int(3)];
-    let error = insert(&mut *txn, &world.people, &[row], &OnConflict::Error).await.expect_err("NULL");
+    let error = insert(&mut *txn, &world.people, &[row], &OnConflict::Error, &mut Beside::default()).await.expect_err("NULL");
     let message = "null value in column \"id\" of relation \"people\" violates not-null constraint";
     assert_eq!(told(error), ("23502", message.to_string(), "Failing row contains (null, a@x, 3).".to_string()));
 }
@@ -146,10 +147,10 @@ async fn on_conflict_do_nothing_leaves_rows_out() {
     world.fill(&[person(1, "a@x", None)]).await;
     let rows = [person(1, "z@x", None), person(2, "a@x", None), person(3, "", None), person(3, "", None)];
     let mut txn = world.begin().await;
-    let inserted = insert(&mut *txn, &world.people, &rows, &OnConflict::DoNothing(None)).await.expect("insert");
+    let inserted = insert(&mut *txn, &world.people, &rows, &OnConflict::DoNothing(None), &mut Beside::default()).await.expect("insert");
     assert_eq!(inserted.written, [2]);
     let named = OnConflict::DoNothing(Some(PRIMARY));
-    let error = insert(&mut *txn, &world.people, &rows[..2], &named).await.expect_err("another key is in the way");
+    let error = insert(&mut *txn, &world.people, &rows[..2], &named, &mut Beside::default()).await.expect_err("another key is in the way");
     assert_eq!(error.constraint(), Some("people_email_key"));
 }
 
@@ -159,13 +160,15 @@ async fn on_conflict_do_update_returns_the_rows_in_the_way() {
     world.fill(&[person(1, "a@x", Some(30))]).await;
     let mut txn = world.begin().await;
     let by_email = OnConflict::DoUpdate(BY_EMAIL);
-    let inserted = insert(&mut *txn, &world.people, &[person(8, "b@x", None), person(9, "a@x", None)], &by_email).await.expect("insert");
+    let inserted = insert(&mut *txn, &world.people, &[person(8, "b@x", None), person(9, "a@x", None)], &by_email, &mut Beside::default())
+        .await
+        .expect("insert");
     assert_eq!(inserted, Inserted { written: vec![0], conflicts: vec![(1, person(1, "a@x", Some(30)))] });
     let by_key = OnConflict::DoUpdate(PRIMARY);
-    let inserted = insert(&mut *txn, &world.people, &[person(1, "c@x", None)], &by_key).await.expect("insert");
+    let inserted = insert(&mut *txn, &world.people, &[person(1, "c@x", None)], &by_key, &mut Beside::default()).await.expect("insert");
     assert_eq!(inserted.conflicts, [(0, person(1, "a@x", Some(30)))]);
     for twice in [[person(1, "", None), person(1, "", None)], [person(5, "", None), person(5, "", None)]] {
-        let error = insert(&mut *txn, &world.people, &twice, &by_key).await.expect_err("the same row twice");
+        let error = insert(&mut *txn, &world.people, &twice, &by_key, &mut Beside::default()).await.expect_err("the same row twice");
         assert_eq!(error.state().code(), "21000");
     }
 }
@@ -183,7 +186,7 @@ async fn an_update_moves_index_entries_and_primary_keys() {
         (person(2, "b@x", Some(20)), person(1, "b@x", Some(20))),
         (person(3, "", None), person(4, "c@x", None)),
     ];
-    update(&mut *txn, &world.people, &changes).await.expect("update");
+    update(&mut *txn, &world.people, &changes, &mut Beside::default()).await.expect("update");
     txn.commit().await.expect("commit");
     assert_eq!(world.gateway.rounds() - before, 1);
     assert_eq!(world.gateway.live_keys(), keys);
@@ -191,10 +194,13 @@ async fn an_update_moves_index_entries_and_primary_keys() {
     assert_eq!(world.ids_by(BY_EMAIL).await, [2, 1, 4]);
     let mut txn = world.begin().await;
     let taken = [(person(4, "c@x", None), person(4, "a@x", None))];
-    let error = update(&mut *txn, &world.people, &taken).await.expect_err("a duplicate");
+    let error = update(&mut *txn, &world.people, &taken, &mut Beside::default()).await.expect_err("a duplicate");
     assert_eq!(error.detail(), Some("Key (email)=(a@x) already exists."));
     let merged = [(person(1, "b@x", Some(20)), person(9, "", None)), (person(4, "c@x", None), person(9, "", None))];
-    assert_eq!(update(&mut *txn, &world.people, &merged).await.expect_err("two of one key").constraint(), Some("people_pkey"));
+    assert_eq!(
+        update(&mut *txn, &world.people, &merged, &mut Beside::default()).await.expect_err("two of one key").constraint(),
+        Some("people_pkey")
+    );
 }
 
 #[tokio::test]
@@ -204,7 +210,9 @@ async fn an_update_of_no_key_reads_nothing_and_a_delete_leaves_nothing() {
     world.fill(&[person(1, "a@x", Some(30)), person(2, "", None)]).await;
     let before = world.gateway.rounds();
     let mut txn = world.begin().await;
-    update(&mut *txn, &world.people, &[(person(1, "a@x", Some(30)), person(1, "a@x", Some(31)))]).await.expect("update");
+    update(&mut *txn, &world.people, &[(person(1, "a@x", Some(30)), person(1, "a@x", Some(31)))], &mut Beside::default())
+        .await
+        .expect("update");
     delete(&mut *txn, &world.people, &[person(1, "a@x", Some(31)), person(2, "", None)]).expect("delete");
     txn.commit().await.expect("commit");
     assert_eq!(world.gateway.rounds(), before);
@@ -261,7 +269,9 @@ async fn two_inserts_of_one_key_conflict() {
     let world = World::new().await;
     let (mut one, mut two) = (world.begin().await, world.begin().await);
     for txn in [&mut one, &mut two] {
-        insert(&mut **txn, &world.people, &[person(1, "", None)], &OnConflict::Error).await.expect("neither sees the other");
+        insert(&mut **txn, &world.people, &[person(1, "", None)], &OnConflict::Error, &mut Beside::default())
+            .await
+            .expect("neither sees the other");
     }
     one.commit().await.expect("the first commits");
     assert!(two.commit().await.expect_err("the second does not").is_retryable());
@@ -304,13 +314,14 @@ async fn documents(count: i32) -> (LocalGateway, Arc<TableDescriptor>) {
         primary_key: Some(key(&["id"])),
         unique: vec![key(&["id", "kind"])],
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
     };
     view.create_table(&mut *txn, DEFAULT_DATABASE, &spec, false).await.expect("create table");
     let index = IndexSpec { name: None, table: "documents".into(), unique: false, constraint: false, columns: vec!["kind".into()] };
     view.create_index(&mut *txn, DEFAULT_DATABASE, &index, false).await.expect("create index");
     let table = view.table(&mut *txn, DEFAULT_DATABASE, "documents").await.expect("the table");
     let rows: Vec<Row> = (0..count).map(document).collect();
-    insert(&mut *txn, &table, &rows, &OnConflict::Error).await.expect("insert");
+    insert(&mut *txn, &table, &rows, &OnConflict::Error, &mut Beside::default()).await.expect("insert");
     txn.commit().await.expect("commit");
     (gateway, table)
 }
@@ -377,15 +388,16 @@ async fn an_insert_holds_of_the_rows_in_its_way_only_those_that_it_updates_and_s
     let (gateway, table) = documents(80).await;
     let small = |count: i32| (0..count).map(|id| vec![int(id), int(1), text("")]).collect::<Vec<Row>>();
     let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
-    let inserted = insert(&mut *txn, &table, &small(80), &OnConflict::DoNothing(None)).await.expect("none of them is held");
+    let inserted =
+        insert(&mut *txn, &table, &small(80), &OnConflict::DoNothing(None), &mut Beside::default()).await.expect("none of them is held");
     assert_eq!(inserted, Inserted::default());
     for index in [PRIMARY, BY_ID_AND_KIND] {
         let update = OnConflict::DoUpdate(index);
-        let inserted = insert(&mut *txn, &table, &small(60), &update).await.expect("they are within the bound");
+        let inserted = insert(&mut *txn, &table, &small(60), &update, &mut Beside::default()).await.expect("they are within the bound");
         assert_eq!(inserted.conflicts.into_iter().map(|(_, row)| row).collect::<Vec<_>>(), (0..60).map(document).collect::<Vec<_>>());
         // The first of them is new.
         let too_many: Vec<Row> = [vec![int(100), int(1), text("")]].into_iter().chain(small(80)).collect();
-        let error = insert(&mut *txn, &table, &too_many, &update).await.expect_err("they are too large");
+        let error = insert(&mut *txn, &table, &too_many, &update, &mut Beside::default()).await.expect_err("they are too large");
         assert_eq!(error.state().code(), "54000");
     }
     let found = get_by_primary_key(&mut *txn, &table, &[vec![int(100)]]).await.expect("a read");

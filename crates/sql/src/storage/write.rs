@@ -65,9 +65,32 @@ impl Met {
     }
 }
 
+/// Keys that are looked up beside those of rows to be written, in the same round: those of rows that they reference.
+#[derive(Debug, Default)]
+pub struct Beside {
+    /// Which.
+    pub wanted: BTreeSet<Key>,
+    /// Those of them that there are.
+    pub found: BTreeSet<Key>,
+}
+
+impl Beside {
+    fn note(&mut self, key: &Key) {
+        if self.wanted.contains(key) {
+            self.found.insert(key.clone());
+        }
+    }
+}
+
 /// Inserts rows, in one round of reads; in two if `DoUpdate` meets rows by a secondary index. Nothing is written if it
 /// fails. Errors: 23502, 23505, 21000 if `DoUpdate` meets the same row twice, 54000 if it meets too many bytes.
-pub async fn insert(txn: &mut dyn Transaction, table: &TableDescriptor, rows: &[Row], on_conflict: &OnConflict) -> SqlResult<Inserted> {
+pub async fn insert(
+    txn: &mut dyn Transaction,
+    table: &TableDescriptor,
+    rows: &[Row],
+    on_conflict: &OnConflict,
+    beside: &mut Beside,
+) -> SqlResult<Inserted> {
     for row in rows {
         check_row(table, row)?;
     }
@@ -76,15 +99,17 @@ pub async fn insert(txn: &mut dyn Transaction, table: &TableDescriptor, rows: &[
     let arbiters = keys.iter().flatten().filter(|unique| updates && arbitrates(on_conflict, unique.index));
     let arbiters: BTreeSet<&Key> = arbiters.map(|unique| &unique.key).collect();
     let (mut existing, mut held) = (BTreeSet::new(), Met::default());
+    let wanted: Vec<Key> = beside.wanted.iter().cloned().collect();
     let note = |key: Key, value: Value| {
         // That there is a row is enough to know of any other.
         if arbiters.contains(&key) {
             held.hold(key.clone(), value)?;
         }
+        beside.note(&key);
         existing.insert(key);
         Ok(())
     };
-    each_value(txn, keys.iter().flatten().map(|unique| &unique.key), note).await?;
+    each_value(txn, keys.iter().flatten().map(|unique| &unique.key).chain(&wanted), note).await?;
     if planted::breaks(Planted::UniqueUnchecked) {
         existing.retain(|key| keys.iter().any(|row_keys| row_keys[0].key == *key));
     }
@@ -119,9 +144,9 @@ pub async fn insert(txn: &mut dyn Transaction, table: &TableDescriptor, rows: &[
     Ok(inserted)
 }
 
-/// Replaces rows, as this transaction read them, with new ones, in one round of reads if a unique key changes and in none
-/// otherwise. Each row at most once. Nothing is written if it fails. Errors: 23502, 23505.
-pub async fn update(txn: &mut dyn Transaction, table: &TableDescriptor, changes: &[(Row, Row)]) -> SqlResult<()> {
+/// Replaces rows, as this transaction read them, with new ones, in one round of reads if a unique key changes or one is looked up beside, and in
+/// none otherwise. Each row at most once. Nothing is written if it fails. Errors: 23502, 23505.
+pub async fn update(txn: &mut dyn Transaction, table: &TableDescriptor, changes: &[(Row, Row)], beside: &mut Beside) -> SqlResult<()> {
     let mut freed = BTreeSet::new();
     let mut taken = Vec::new();
     for (position, (old, new)) in changes.iter().enumerate() {
@@ -133,11 +158,14 @@ pub async fn update(txn: &mut dyn Transaction, table: &TableDescriptor, changes:
         taken.extend(after.into_iter().filter(|unique| !before.contains(&unique.key)).map(|unique| (position, unique)));
     }
     let mut existing = BTreeSet::new();
-    let note = |key, _| {
+    let wanted: Vec<Key> = beside.wanted.iter().cloned().collect();
+    let note = |key: Key, _| {
+        beside.note(&key);
         existing.insert(key);
         Ok(())
     };
-    each_value(txn, taken.iter().map(|(_, unique)| &unique.key).filter(|key| !freed.contains(key)), note).await?;
+    each_value(txn, taken.iter().map(|(_, unique)| &unique.key).filter(|key| !freed.contains(key)).chain(&wanted), note).await?;
+    existing.retain(|key| !freed.contains(key));
     let mut claimed = BTreeSet::new();
     for (position, unique) in &taken {
         if existing.contains(&unique.key) || !claimed.insert(&unique.key) {
@@ -280,8 +308,8 @@ pub fn failing_row(table: &TableDescriptor, row: &Row) -> String {
 
 pub(super) fn duplicate(table: &TableDescriptor, index: IndexId, row: &Row) -> SqlError {
     match table.indexes.iter().find(|candidate| candidate.id == index) {
-        None => SqlError::duplicate_key(&table.primary_key_name, &key_text(table, &table.primary_key, row)),
-        Some(Index { name, columns, .. }) => SqlError::duplicate_key(name, &key_text(table, columns, row)),
+        None => SqlError::duplicate_key(&table.primary_key_name, &own_key_text(table, &table.primary_key, row)),
+        Some(Index { name, columns, .. }) => SqlError::duplicate_key(name, &own_key_text(table, columns, row)),
     }
 }
 
@@ -290,13 +318,17 @@ pub(super) fn duplicated(table: &TableDescriptor, index: IndexId, row: &Row) -> 
     let found = table.indexes.iter().find(|candidate| candidate.id == index);
     let (name, columns) = found.map_or((&table.primary_key_name, &table.primary_key), |index| (&index.name, &index.columns));
     SqlError::new(SqlState::UniqueViolation, format!("could not create unique index \"{name}\""))
-        .with_detail(format!("Key {} is duplicated.", key_text(table, columns, row)))
+        .with_detail(format!("Key {} is duplicated.", own_key_text(table, columns, row)))
         .with_constraint(name)
 }
 
-/// A key as PostgreSQL's messages show it: `(a, b)=(1, x)`.
-fn key_text(table: &TableDescriptor, positions: &[usize], row: &Row) -> String {
+fn own_key_text(table: &TableDescriptor, positions: &[usize], row: &Row) -> String {
     let names: Vec<&str> = positions.iter().map(|position| table.columns[*position].name.as_str()).collect();
+    key_text(&names, table, positions, row)
+}
+
+/// A key as PostgreSQL's messages show it: `(a, b)=(1, x)`; the values are those of the columns at `positions`, whatever they are called.
+pub fn key_text(names: &[&str], table: &TableDescriptor, positions: &[usize], row: &Row) -> String {
     let values: Vec<String> = positions.iter().map(|position| text_of(table, row, *position)).collect();
     format!("({})=({})", names.join(", "), values.join(", "))
 }

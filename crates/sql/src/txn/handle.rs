@@ -2,7 +2,7 @@
 
 use crate::catalog::CatalogView;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::txn::Home;
+use crate::txn::{Deferred, Home};
 use rhumb_commit::one_shot::operation::Operation;
 use rhumb_commit::transaction::{CommitOptions, Operated, ReadMode, Transaction, TxnError};
 use std::fmt;
@@ -15,6 +15,8 @@ pub struct Active {
     pub txn: Box<dyn Transaction>,
     /// What it knows of the catalog.
     pub catalog: CatalogView,
+    /// What it looks at when it commits.
+    pub deferred: Deferred,
     /// Where it runs.
     home: Home,
 }
@@ -37,7 +39,7 @@ impl TransactionHandle {
     async fn begin_with(home: &Home, mode: ReadMode, catalog: CatalogView) -> SqlResult<TransactionHandle> {
         let mut txn = home.gateway().begin(mode).await?;
         txn.follow(home.seen());
-        Ok(TransactionHandle(Arc::new(Mutex::new(Some(Active { txn, catalog, home: home.clone() })))))
+        Ok(TransactionHandle(Arc::new(Mutex::new(Some(Active { txn, catalog, deferred: Deferred::default(), home: home.clone() })))))
     }
 
     /// What `read` reads in a transaction that ends with that.
@@ -54,8 +56,25 @@ impl TransactionHandle {
             .map_err(|_| SqlError::new(SqlState::NoActiveSqlTransaction, "the transaction of this result has ended"))
     }
 
+    /// Looks at the constraints that were deferred, as the commit would, but can be interrupted. After an error the transaction is to be given up.
+    pub async fn settle(&self, options: CommitOptions) -> SqlResult<()> {
+        let result = match self.0.lock().await.as_mut() {
+            Some(active) => active.deferred.check(active.txn.as_mut()).await,
+            None => Ok(()),
+        };
+        match result {
+            // What led to it has to hold.
+            Err(error) if error.may_depend_on_rows() => Err(self.validate(options).await.err().unwrap_or(error)),
+            result => result,
+        }
+    }
+
     /// Commits. `Err` of class 40003 if the outcome is unknown; any other error: nothing was committed.
     pub async fn commit(&self, options: CommitOptions) -> SqlResult<()> {
+        if let Err(error) = self.settle(options).await {
+            self.rollback(error.is_retryable()).await;
+            return Err(error);
+        }
         let Some(mut active) = self.0.lock().await.take() else { return Ok(()) };
         active.txn.set_commit(options);
         match active.txn.commit().await {
@@ -101,10 +120,6 @@ impl TransactionHandle {
         if result.is_err() || active.catalog.changed() {
             active.catalog.invalidate();
         }
-        let undecided = |error| match error {
-            TxnError::Unknown(_) => TxnError::Conflict("what the transaction read could not be validated in time".into()),
-            error => error,
-        };
         result.map(|_| ()).map_err(|error| SqlError::from(undecided(error)))
     }
 
@@ -116,6 +131,14 @@ impl TransactionHandle {
             }
             active.txn.rollback().await;
         }
+    }
+}
+
+/// The outcome of a commit that was to write nothing: if it is not known, neither is whether what was read holds.
+fn undecided(error: TxnError) -> TxnError {
+    match error {
+        TxnError::Unknown(_) => TxnError::Conflict("what the transaction read could not be validated in time".into()),
+        error => error,
     }
 }
 

@@ -1,9 +1,11 @@
 //! Transactions as statements use them: where they run, and the one that is open.
 
 mod databases;
+mod deferred;
 mod handle;
 mod keyspaces;
 
 pub use databases::databases;
+pub use deferred::{Deferred, Noted, Reference, check_references, not_present};
 pub use handle::{Active, TransactionHandle};
 pub use keyspaces::{Home, Keyspaces};

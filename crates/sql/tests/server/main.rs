@@ -4,6 +4,7 @@ mod alter;
 mod checks;
 mod copy;
 mod deep;
+mod foreign_keys;
 mod limits;
 mod one_shot;
 mod procedures;

@@ -160,7 +160,7 @@ async fn mistakes_have_the_right_sqlstate() {
         ("INSERT INTO items VALUES (1, 'x', 'y', 1)", "22P02"),
         ("INSERT INTO items VALUES (1, 99999999999, 'y', 1)", "22003"),
         ("CREATE TABLE items (id int PRIMARY KEY)", "42P07"),
-        ("CREATE TABLE child (id int REFERENCES items)", "0A000"),
+        ("CREATE TABLE child (id int REFERENCES items)", "42830"),
         ("DROP TABLE nowhere", "42P01"),
         ("CREATE DATABASE rhumb", "42P04"),
         ("CREATE DATABASE other WITH (protocol = 'magic')", "22023"),

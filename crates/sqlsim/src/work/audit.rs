@@ -1,7 +1,7 @@
 //! Audits: in one read-only transaction, each table is read in the order of its rows and through each of its indexes, and all of these must
 //! show the same; and so must what else holds of them.
 
-use super::{Client, bank, registers};
+use super::{Client, bank, families, registers};
 use crate::link::{Dialer, Failed, Link};
 use crate::shared::Shared;
 use rhumb_core::{Rng, SiteId, Span, Time};
@@ -58,6 +58,7 @@ async fn audited(shared: &Shared, link: &mut Link) -> Result<Found, Failed> {
     for table in &TABLES {
         tables.push(read(link, table, &mut complaints).await?);
     }
+    complaints.extend(orphan(link).await?);
     link.query("COMMIT").await?;
     // By itself, since there may be no such table, which ends a transaction.
     let scratch = match scratch(link, &mut complaints).await {
@@ -76,6 +77,23 @@ async fn audited(shared: &Shared, link: &mut Link) -> Result<Found, Failed> {
         shared.wrong(|| complaint);
     }
     Ok(Found { tables, scratch })
+}
+
+/// A row that references one which is not there.
+async fn orphan(link: &mut Link) -> Result<Option<String>, Failed> {
+    let parents = link.statement("SELECT id, above FROM parents").await?.rows;
+    let known: BTreeSet<&Option<String>> = parents.iter().map(|row| &row[0]).collect();
+    let broken = |row: &&Vec<Option<String>>| row[1].is_some() && !known.contains(&row[1]);
+    if let Some(row) = parents.iter().find(broken) {
+        return Ok(Some(format!("a parent references one that is not there: {row:?} among {parents:?}")));
+    }
+    for table in families::CHILDREN {
+        let children = link.statement(&format!("SELECT id, parent FROM {table}")).await?.rows;
+        if let Some(row) = children.iter().find(broken) {
+            return Ok(Some(format!("a row of {table} references a parent that is not there: {row:?}; there are {parents:?}")));
+        }
+    }
+    Ok(None)
 }
 
 async fn scratch(link: &mut Link, complaints: &mut Vec<String>) -> Result<Rows, Failed> {

@@ -6,6 +6,7 @@
 //! | `counters.rs` | `counters`, with an index | what is counted is counted once |
 //! | `bank.rs` | `accounts`, with a unique index | money moves, and stays the same altogether |
 //! | `items.rs` | `items`, with a unique index, another, and one that comes and goes; large rows | keys are taken once |
+//! | `families.rs` | `parents`, and tables that reference it, and itself | no row is left without the one that it references |
 //! | `schema.rs` | `scratch`, which comes and goes; the index of `items` | of what was dropped nothing is left |
 //! | `audit.rs` | all | each index holds the rows of its table, in each snapshot |
 //!
@@ -14,6 +15,7 @@
 pub mod audit;
 mod bank;
 pub mod counters;
+pub mod families;
 mod items;
 mod registers;
 mod schema;
@@ -86,8 +88,9 @@ impl Client {
                 35..45 => registers::transaction(self, &mut link).await,
                 45..55 => counters::work(self, &mut link).await,
                 55..63 => bank::work(self, &mut link).await,
-                63..84 => items::work(self, &mut link).await,
-                84..92 => schema::work(self, &mut link).await,
+                63..78 => items::work(self, &mut link).await,
+                78..86 => families::work(self, &mut link).await,
+                86..93 => schema::work(self, &mut link).await,
                 _ => drop(audit::all(self.shared(), &mut link).await),
             }
             link.leave().await;

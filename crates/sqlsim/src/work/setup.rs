@@ -1,6 +1,6 @@
 //! The tables, before anything goes wrong.
 
-use super::{bank, counters};
+use super::{bank, counters, families};
 use crate::link::Dialer;
 use rhumb_core::{SiteId, Span};
 
@@ -30,7 +30,7 @@ pub async fn make(dialer: Dialer, site: SiteId, protocol: &'static str) {
     let database = format!("CREATE DATABASE IF NOT EXISTS {DATABASE} WITH (protocol = '{protocol}')");
     let first = Dialer { database: FIRST.into(), ..dialer.clone() };
     run(&first, site, &database).await;
-    for table in TABLES {
+    for table in TABLES.into_iter().chain(families::TABLES) {
         run(&dialer, site, table).await;
     }
     run(&dialer, site, &counters::rows()).await;
