@@ -4,6 +4,7 @@
 //! referenced. What would break that is refused, or takes the foreign key along.
 
 use crate::catalog::define::duplicate_constraint;
+use crate::catalog::layout::Entry;
 use crate::catalog::names::{candidates, key_positions};
 use crate::catalog::{CatalogView, ForeignKeySpec};
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -71,23 +72,21 @@ impl CatalogView {
         self.alter(txn, table)
     }
 
-    /// Refuses names that are not those of constraints which may be deferred. Errors 42704, 42809.
-    pub async fn check_deferrable(&mut self, txn: &mut dyn Transaction, database: &str, names: &[String]) -> SqlResult<()> {
-        if names.is_empty() {
+    /// Refuses a name that is not that of a constraint which may be deferred. Errors 42704, 42809.
+    pub async fn check_deferrable(&mut self, txn: &mut dyn Transaction, database: &str, name: &str) -> SqlResult<()> {
+        let tables = self.tables(txn, database).await?;
+        if tables.iter().any(|table| has_deferrable(table, name)) {
             return Ok(());
         }
-        let tables = self.tables(txn, database).await?;
-        for name in names {
-            let mut foreign_keys = tables.iter().flat_map(|table| &table.foreign_keys).filter(|foreign| foreign.name == *name);
-            if foreign_keys.any(|foreign| foreign.deferrable) {
-                continue;
-            }
-            return Err(match tables.iter().any(|table| table.has_constraint(name)) {
-                true => SqlError::new(SqlState::WrongObjectType, format!("constraint \"{name}\" is not deferrable")),
-                false => SqlError::new(SqlState::UndefinedObject, format!("constraint \"{name}\" does not exist")),
-            });
-        }
-        Ok(())
+        Err(match tables.iter().any(|table| table.has_constraint(name)) {
+            true => SqlError::new(SqlState::WrongObjectType, format!("constraint \"{name}\" is not deferrable")),
+            false => SqlError::new(SqlState::UndefinedObject, format!("constraint \"{name}\" does not exist")),
+        })
+    }
+
+    /// True if the transaction itself has made or changed a table with a constraint of that name which may be deferred.
+    pub fn has_made_deferrable(&self, name: &str) -> bool {
+        self.made().any(|entry| matches!(entry, Entry::Table(table) if has_deferrable(table, name)))
     }
 
     /// Takes a foreign key out of a descriptor, and the entry out of that of its parent.
@@ -231,6 +230,10 @@ fn referenced(parent: &TableDescriptor, names: &[String]) -> SqlResult<Vec<usize
         return Err(SqlError::new(SqlState::UndefinedObject, format!("there is no primary key for referenced table \"{}\"", parent.name)));
     }
     Ok(parent.primary_key.clone())
+}
+
+fn has_deferrable(table: &TableDescriptor, name: &str) -> bool {
+    table.foreign_keys.iter().any(|foreign| foreign.name == name && foreign.deferrable)
 }
 
 /// 42703 as it is said of the columns of a foreign key.

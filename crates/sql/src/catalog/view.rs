@@ -142,6 +142,11 @@ impl CatalogView {
         !self.changed.is_empty()
     }
 
+    /// What the transaction created.
+    pub(super) fn made(&self) -> impl Iterator<Item = &Entry> {
+        self.changed.values().flatten()
+    }
+
     /// What the transaction created and dropped so far, to be [gone back to](Self::go_back_to).
     pub fn changes(&self) -> Changes {
         Changes(self.changed.clone())
@@ -150,6 +155,8 @@ impl CatalogView {
     /// Only these changes count any more: the transaction has undone all that it wrote since.
     pub fn go_back_to(&mut self, changes: &Changes) {
         self.changed = changes.0.clone();
+        // A definition may have been interrupted.
+        self.distrusts_cache = false;
     }
 
     /// Puts into the cache what this view created or read nearby, and drops from it what it dropped. Call it once the

@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::Ident;
 
-/// The words that are no names without quotes, as PostgreSQL's printers see it; those of types and functions among them.
+/// The words that PostgreSQL 15 prints in quotes where they are names; those of types and functions among them.
 const RESERVED: &str = " all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast char \
 character check coalesce collate collation column concurrently constraint create cross current_catalog current_date current_role \
 current_schema current_time current_timestamp current_user dec decimal default deferrable desc distinct do else end except exists extract \
@@ -10,7 +10,8 @@ false fetch float for foreign freeze from full grant greatest group grouping hav
 interval into is isnull join lateral leading least left like limit localtime localtimestamp national natural nchar none normalize not notnull \
 null nullif numeric offset on only or order out outer overlaps overlay placing position precision primary real references returning right row \
 select session_user setof similar smallint some substring symmetric table tablesample then time timestamp to trailing treat trim true union \
-unique user using values varchar variadic verbose when where window with ";
+unique user using values varchar variadic verbose when where window with xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces \
+xmlparse xmlpi xmlroot xmlserialize xmltable ";
 
 /// A name as PostgreSQL folds it: lower case unless it is quoted.
 pub fn fold(ident: &Ident) -> String {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Refuses a table whose defaults and constraints no statement could use. Errors of planning.
 pub async fn check_table(cx: Planning<'_>, active: &mut Active, table: &Arc<TableDescriptor>) -> SqlResult<()> {
     defaults(cx.engine, cx.facts, table, &[])?;
-    writer(cx, active, table, Existing::Changed).await.map(drop)
+    writer(cx, active, table, Existing::Kept).await.map(drop)
 }
 
 /// A column, with the constraints that are written beside it.

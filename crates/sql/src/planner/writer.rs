@@ -12,6 +12,7 @@ use crate::schema::{Action, ForeignKey, TableDescriptor};
 use crate::txn::Active;
 use crate::types::SqlType;
 use datafusion::logical_expr::Expr;
+use rhumb_commit::transaction::TxnError;
 use std::sync::Arc;
 
 /// What is done with rows that there are.
@@ -80,9 +81,9 @@ fn parent_of(table: &TableDescriptor, foreign: &ForeignKey, parent: &Arc<TableDe
     Ok(Parent { table: parent.clone(), index: index.cloned(), order })
 }
 
-/// Two descriptors that were read at different times: planned again, with fresh ones, they fit.
+/// Two descriptors that were read at different times: 40001.
 fn apart(parent: &TableDescriptor, child: &TableDescriptor) -> SqlError {
-    SqlError::undefined_table(&format!("{} as {} references it", parent.name, child.name))
+    TxnError::Conflict(format!("tables {} and {} have changed while they were looked up", parent.name, child.name).into()).into()
 }
 
 /// The conditions of a table's `CHECK` constraints.

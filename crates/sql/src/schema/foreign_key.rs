@@ -8,7 +8,7 @@ pub enum Action {
     /// It is refused, if they are still there at the end of the statement, or of the transaction if the constraint is deferred.
     #[default]
     NoAction,
-    /// It is refused at once.
+    /// It is refused, if they are still there at the end of the statement, be what they reference there again or not.
     Restrict,
     /// They go too, or take the new key.
     Cascade,

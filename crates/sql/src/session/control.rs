@@ -105,14 +105,37 @@ impl Session {
                 let mut active = handle.lock().await?;
                 active.txn.bound_waits(self.longest_wait());
                 let Active { txn, catalog, deferred: constraints, .. } = &mut *active;
-                catalog.check_deferrable(txn.as_mut(), &self.facts.database, names).await?;
+                for name in names {
+                    if !catalog.has_made_deferrable(name) {
+                        self.check_deferrable(name).await?;
+                    }
+                }
                 constraints.set(txn.as_mut(), names, deferred).await
             };
-            self.interrupt.within(work).await?;
+            if let Err(error) = self.interrupt.within(work).await {
+                return Err(self.validated(&handle, error).await);
+            }
         } else {
             self.warn(SqlState::NoActiveSqlTransaction, "SET CONSTRAINTS can only be used in transaction blocks");
         }
         Ok(Outcome::Done("SET CONSTRAINTS".into()))
+    }
+
+    /// Refuses a name that is not that of a constraint which may be deferred. It is looked for apart, so that the transaction does not depend on
+    /// all tables. Errors 42704, 42809.
+    async fn check_deferrable(&self, name: &str) -> SqlResult<()> {
+        let database = self.facts.database.as_str();
+        let look = async |Active { txn, catalog, .. }: &mut Active| catalog.check_deferrable(txn.as_mut(), database, name).await;
+        TransactionHandle::reading(&self.home, ReadMode::Snapshot, look).await
+    }
+
+    /// The error to tell of a transaction that read without locks: rows that it should never have met are not to blame. One with savepoints may go
+    /// on after the error, and is validated by its commit.
+    pub(super) async fn validated(&self, handle: &TransactionHandle, error: SqlError) -> SqlError {
+        if !error.may_depend_on_rows() || self.has_savepoints() {
+            return error;
+        }
+        handle.validate(self.facts.settings.commit_options()).await.err().unwrap_or(error)
     }
 
     async fn commit(&mut self) -> SqlResult<Outcome> {
@@ -172,7 +195,9 @@ impl Session {
     /// Commits a transaction. What it looks at before can be interrupted, its commit cannot.
     pub(super) async fn commit_transaction(&self, handle: &TransactionHandle) -> SqlResult<()> {
         let options = self.facts.settings.commit_options();
-        if let Err(error) = self.interrupt.within(handle.settle(options)).await {
+        if !handle.is_settled().await
+            && let Err(error) = self.interrupt.within(handle.settle(options)).await
+        {
             handle.rollback(error.is_retryable()).await;
             return Err(error);
         }

@@ -16,7 +16,7 @@ use crate::planner::{Existing, defaults, unqualified, writer};
 use crate::storage::{Batch, OnConflict};
 use crate::txn::Active;
 use bytes::BytesMut;
-use rhumb_commit::transaction::{Operated, ReadMode, TxnError};
+use rhumb_commit::transaction::{Operated, ReadMode};
 use std::collections::BTreeSet;
 
 impl Session {
@@ -40,13 +40,7 @@ impl Session {
             let name = fold(&unqualified(&copy.table, &self.facts.database)?);
             let Active { txn, catalog, .. } = &mut *active;
             let table = catalog.table(txn.as_mut(), &self.facts.database, &name).await?;
-            let (writer, _) = match writer(self.planning(), &mut active, &table, Existing::Kept).await {
-                // The tables that it references, too, may be others than this gateway knew.
-                Err(error) if error.may_depend_on_tables() && active.catalog.may_be_stale() => {
-                    return Err(TxnError::Conflict(error.message().into()).into());
-                }
-                writer => writer?,
-            };
+            let (writer, _) = writer(self.planning(), &mut active, &table, Existing::Kept).await?;
             (table, writer)
         };
         let columns: Vec<usize> = match copy.columns.as_slice() {
@@ -84,11 +78,10 @@ impl Session {
 
     /// Takes a piece of the data. An error has already failed the transaction.
     pub async fn copy_data(&mut self, copy: &mut CopyIn, data: &[u8]) -> SqlResult<()> {
-        let result = self.take_copy_data(copy, data).await;
-        if let Err(error) = &result {
-            self.fail(error).await;
-        }
-        result
+        let Err(error) = self.take_copy_data(copy, data).await else { return Ok(()) };
+        let error = self.validated(&copy.handle, error).await;
+        self.fail(&error).await;
+        Err(error)
     }
 
     /// The data is complete.
@@ -110,6 +103,7 @@ impl Session {
         match result {
             Ok(()) => Ok(Outcome::Done(format!("COPY {}", copy.rows))),
             Err(error) => {
+                let error = self.validated(&copy.handle, error).await;
                 self.fail(&error).await;
                 Err(error)
             }

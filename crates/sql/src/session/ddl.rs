@@ -40,8 +40,10 @@ impl Session {
             if mode.is_read_only() {
                 return Err(SqlError::read_only(kind.name()));
             }
-            self.interrupt.within(self.change_catalog(&handle, kind)).await?;
-            return Ok(tag);
+            return match self.interrupt.within(self.change_catalog(&handle, kind)).await {
+                Ok(()) => Ok(tag),
+                Err(error) => Err(self.validated(&handle, error).await),
+            };
         }
         let home = if is_elsewhere { self.engine.keyspaces.system() } else { self.home.clone() };
         let mut attempt = 1;
@@ -160,7 +162,9 @@ impl Session {
                 }
                 ast::ObjectType::Database => catalog.drop_database(txn.as_mut(), &name, if_exists).await?,
                 ast::ObjectType::Index => {
-                    if let Ok(table) = catalog.table_of_index(txn.as_mut(), database, &name).await {
+                    if !deferred.is_settled()
+                        && let Ok(table) = catalog.table_of_index(txn.as_mut(), database, &name).await
+                    {
                         deferred.refuse_change("DROP INDEX", &table.name)?;
                     }
                     catalog.drop_index(txn.as_mut(), database, &name, if_exists, cascade).await?

@@ -194,11 +194,7 @@ impl Session {
             handle.lock().await?.txn.set_mode(ReadMode::Locking)?;
         }
         let (plan, effect) = match self.run_plan(&handle, prepared, parameters).await {
-            // A transaction that would have ended in a conflict must not blame rows that it should never have met.
-            // One with savepoints may go on after the error, and is validated by its commit.
-            Err(error) if error.may_depend_on_rows() && !mode.is_read_only() && !self.has_savepoints() => {
-                return Err(handle.validate(self.facts.settings.commit_options()).await.err().unwrap_or(error));
-            }
+            Err(error) if !mode.is_read_only() => return Err(self.validated(&handle, error).await),
             result => result?,
         };
         let outcome = match effect {

@@ -12,7 +12,7 @@ use super::{Open, Outcome, Session, State};
 use crate::catalog::{Changes, check_name};
 use crate::context::Settings;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::txn::Deferred;
+use crate::txn::Mark;
 use rhumb_commit::transaction;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) struct Savepoint {
     name: String,
     writes: transaction::Savepoint,
     changes: Changes,
-    deferred: Deferred,
+    deferred: Mark,
     settings: Arc<Settings>,
     /// The settings that stay if the transaction commits.
     kept: Arc<Settings>,
@@ -58,7 +58,7 @@ impl Session {
         let (handle, _) = self.transaction().await?;
         let (writes, changes, deferred) = {
             let mut active = handle.lock().await?;
-            (active.txn.savepoint(), active.catalog.changes(), active.deferred.clone())
+            (active.txn.savepoint(), active.catalog.changes(), active.deferred.mark())
         };
         let settings = self.facts.settings.clone();
         let Some(open) = self.open_transaction() else { return Err(SqlError::in_failed_transaction()) };
@@ -119,7 +119,7 @@ async fn roll_back(open: &mut Open, name: &str) -> SqlResult<Settings> {
     let mut active = handle.lock().await?;
     active.txn.roll_back_to(savepoint.writes);
     active.catalog.go_back_to(&savepoint.changes);
-    active.deferred = savepoint.deferred.clone();
+    active.deferred.go_back_to(savepoint.deferred);
     if open.mode.is_optimistic() {
         active.txn.set_mode(open.mode)?;
     }

@@ -9,8 +9,12 @@ use crate::types::Datum;
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::Key;
 use std::collections::{BTreeSet, HashSet};
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
+
+/// Up to so many keys have a scan each: each is a round, and a range that the transaction depends on. More are looked for in one scan from the
+/// least to the greatest.
+const SCANS_MAX: usize = 128;
 
 /// The key by which a row of `table` is found that has these values in its primary key (`None`) or in a unique index, in the order of its
 /// columns; `None` if one is NULL.
@@ -31,7 +35,7 @@ pub fn canonical(value: &Datum) -> Datum {
 }
 
 /// Shows `look` the rows of `table` that have one of the `wanted` in `columns`, until it breaks off: lists of [canonical] values, none of them
-/// NULL, in the order of `columns`. By an index that begins with these columns, if there is one, a scan for each of the wanted; else by all rows.
+/// NULL, in the order of `columns`. By an index that begins with these columns, if there is one, a scan for each of the wanted or one over all of them; else by all rows.
 pub async fn each_with(
     txn: &mut dyn Transaction,
     table: &Arc<TableDescriptor>,
@@ -66,6 +70,13 @@ fn scans(table: &TableDescriptor, columns: &[usize], wanted: &HashSet<Vec<Datum>
     // The values of one of the wanted in the order of the index.
     let place = |column: &usize| columns.iter().position(|other| other == column).expect("the index begins with these columns");
     let order: Vec<usize> = key[..columns.len()].iter().map(place).collect();
+    if wanted.len() > SCANS_MAX {
+        let first = |values: &Vec<Datum>| values[order[0]].clone();
+        let by_order = |one: &Datum, other: &Datum| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal);
+        let (lower, upper) = (wanted.iter().map(first).min_by(by_order), wanted.iter().map(first).max_by(by_order));
+        let bound = |value: Option<Datum>| value.map_or(Bound::Unbounded, Bound::Included);
+        return vec![ScanSpec { lower: bound(lower), upper: bound(upper), ..ScanSpec::all(index) }];
+    }
     let prefix = |values: &Vec<Datum>| order.iter().map(|&place| values[place].clone()).collect();
     wanted.iter().map(|values| ScanSpec { prefix: prefix(values), ..ScanSpec::all(index) }).collect()
 }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// The most references that a transaction looks at when it commits.
 const REFERENCES_MAX: usize = 100_000;
+/// How often `SET CONSTRAINTS` may say something in a transaction.
+const SAID_MAX: usize = 1_000;
 
 /// That rows of a table with these values reference a row.
 #[derive(Clone, Debug)]
@@ -43,19 +45,21 @@ impl Reference {
     }
 }
 
-/// Looks whether what is referenced is there: in one round if it is, in a second for rows written whose parents are not, and in a scan for
-/// each key that is gone. Error 23503.
-pub async fn check_references(txn: &mut dyn Transaction, references: &[Reference]) -> SqlResult<()> {
+/// Looks whether what is referenced is there; if not, whether the rows that were written are there still, and who references what is gone.
+/// Error 23503.
+pub async fn check_references(txn: &mut dyn Transaction, references: &[&Reference]) -> SqlResult<()> {
     let keys: BTreeSet<Key> = references.iter().filter_map(|reference| reference.key.clone()).collect();
     let there = storage::existing(txn, &keys).await?;
-    let missing: Vec<&Reference> =
-        references.iter().filter(|reference| reference.key.as_ref().is_none_or(|key| !there.contains(key))).collect();
+    let is_missing = |reference: &&Reference| reference.key.as_ref().is_none_or(|key| !there.contains(key));
+    let missing: Vec<&Reference> = references.iter().copied().filter(is_missing).collect();
     if let Some(reference) = broken_by_row(txn, &missing).await? {
         return Err(not_present(reference));
     }
-    let mut gone: BTreeMap<(TableId, usize), Vec<&Reference>> = BTreeMap::new();
+    // Of constraints that have come and gone meanwhile, too, which share a place.
+    let mut gone: BTreeMap<(TableId, &String, &Vec<usize>), Vec<&Reference>> = BTreeMap::new();
     for reference in missing.into_iter().filter(|reference| matches!(reference.noted, Noted::Gone(_))) {
-        gone.entry((reference.child.id, reference.constraint)).or_default().push(reference);
+        let ForeignKey { name, columns, .. } = reference.foreign();
+        gone.entry((reference.child.id, name, columns)).or_default().push(reference);
     }
     for references in gone.into_values() {
         let (child, foreign) = (&references[0].child, references[0].foreign());
@@ -122,16 +126,28 @@ fn still_referenced(reference: &Reference) -> SqlError {
         .with_constraint(&foreign.name)
 }
 
-/// The references that a transaction looks at when it commits, and what it says of constraints meanwhile. To be copied for a savepoint.
-#[derive(Clone, Debug, Default)]
+/// The references that a transaction looks at when it commits, and what it says of constraints meanwhile.
+#[derive(Debug, Default)]
 pub struct Deferred {
-    pending: Arc<Vec<Reference>>,
+    noted: Vec<Later>,
     /// What `SET CONSTRAINTS` said, the last word last: of the constraint of this name, or of all; true if it is deferred.
-    said: Arc<Vec<(Option<String>, bool)>>,
+    said: Vec<(Option<String>, bool)>,
 }
 
-/// The most names that `SET CONSTRAINTS` may say something of in a transaction.
-const SAID_MAX: usize = 10_000;
+/// A reference that is looked at later.
+#[derive(Debug)]
+struct Later {
+    reference: Reference,
+    /// Once it was looked at: how much `SET CONSTRAINTS` had said by then.
+    settled: Option<usize>,
+}
+
+/// How far a transaction had got with its constraints.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    noted: usize,
+    said: usize,
+}
 
 impl Deferred {
     /// True if a reference is to be looked at by the commit.
@@ -143,49 +159,69 @@ impl Deferred {
         foreign.deferrable && !restricted && said.unwrap_or(foreign.initially_deferred)
     }
 
+    /// True if nothing is to be looked at.
+    pub fn is_settled(&self) -> bool {
+        self.noted.iter().all(|later| later.settled.is_some())
+    }
+
     /// Notes one. Error 54000.
     pub fn add(&mut self, reference: Reference) -> SqlResult<()> {
-        if self.pending.len() >= REFERENCES_MAX {
+        if self.noted.len() >= REFERENCES_MAX {
             let message = format!("a transaction looks at no more than {REFERENCES_MAX} references when it commits");
             return Err(SqlError::new(SqlState::ProgramLimitExceeded, message).with_hint("Split the transaction into several."));
         }
-        Arc::make_mut(&mut self.pending).push(reference);
+        self.noted.push(Later { reference, settled: None });
         Ok(())
     }
 
     /// `SET CONSTRAINTS`: of these, or of all if none are named. What is not deferred any more is looked at. Errors 23503, 54000.
     pub async fn set(&mut self, txn: &mut dyn Transaction, names: &[String], deferred: bool) -> SqlResult<()> {
-        if names.is_empty() {
-            self.said = Arc::new(vec![(None, deferred)]);
+        if self.said.len() + names.len() >= SAID_MAX {
+            let message = format!("a transaction says something of constraints at most {SAID_MAX} times");
+            return Err(SqlError::new(SqlState::ProgramLimitExceeded, message));
         }
-        let said = Arc::make_mut(&mut self.said);
-        for name in names {
-            said.retain(|(known, _)| known.as_ref() != Some(name));
-            said.push((Some(name.clone()), deferred));
+        match names {
+            [] => self.said.push((None, deferred)),
+            names => self.said.extend(names.iter().map(|name| (Some(name.clone()), deferred))),
         }
-        if said.len() > SAID_MAX {
-            return Err(SqlError::new(
-                SqlState::ProgramLimitExceeded,
-                format!("a transaction says something of at most {SAID_MAX} constraints"),
-            ));
-        }
-        let (later, now): (Vec<Reference>, Vec<Reference>) = self.pending.iter().cloned().partition(|reference| self.defers(reference));
-        check_references(txn, &now).await?;
-        self.pending = Arc::new(later);
-        Ok(())
+        let now: Vec<usize> = (0..self.noted.len())
+            .filter(|&place| self.noted[place].settled.is_none() && !self.defers(&self.noted[place].reference))
+            .collect();
+        self.look(txn, &now).await
     }
 
     /// Looks at all of them. Error 23503.
     pub async fn check(&mut self, txn: &mut dyn Transaction) -> SqlResult<()> {
-        check_references(txn, &self.pending).await?;
-        self.pending = Arc::default();
+        let open: Vec<usize> = (0..self.noted.len()).filter(|&place| self.noted[place].settled.is_none()).collect();
+        self.look(txn, &open).await
+    }
+
+    async fn look(&mut self, txn: &mut dyn Transaction, places: &[usize]) -> SqlResult<()> {
+        let references: Vec<&Reference> = places.iter().map(|&place| &self.noted[place].reference).collect();
+        check_references(txn, &references).await?;
+        let said = self.said.len();
+        places.iter().for_each(|&place| self.noted[place].settled = Some(said));
         Ok(())
+    }
+
+    /// How far it has got, to be [gone back to](Deferred::go_back_to).
+    pub fn mark(&self) -> Mark {
+        Mark { noted: self.noted.len(), said: self.said.len() }
+    }
+
+    /// What was noted since counts no more; what was looked at since is to be looked at again.
+    pub fn go_back_to(&mut self, mark: Mark) {
+        self.noted.truncate(mark.noted);
+        self.said.truncate(mark.said);
+        for later in &mut self.noted {
+            later.settled = later.settled.filter(|said| *said <= mark.said);
+        }
     }
 
     /// Refuses to change a table while references of it, or to it, are still to be looked at. Error 55006.
     pub fn refuse_change(&self, statement: &str, table: &str) -> SqlResult<()> {
         let touches = |reference: &Reference| reference.child.name == table || reference.foreign().parent == table;
-        if !self.pending.iter().any(touches) {
+        if !self.noted.iter().any(|later| later.settled.is_none() && touches(&later.reference)) {
             return Ok(());
         }
         let message = format!("cannot {statement} \"{table}\" because it has pending trigger events");

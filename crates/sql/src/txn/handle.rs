@@ -56,7 +56,12 @@ impl TransactionHandle {
             .map_err(|_| SqlError::new(SqlState::NoActiveSqlTransaction, "the transaction of this result has ended"))
     }
 
-    /// Looks at the constraints that were deferred, as the commit would, but can be interrupted. After an error the transaction is to be given up.
+    /// True if no constraints are to be looked at before it commits.
+    pub async fn is_settled(&self) -> bool {
+        self.0.lock().await.as_ref().is_none_or(|active| active.deferred.is_settled())
+    }
+
+    /// Looks at the constraints that were deferred, before it commits. After an error the transaction is to be given up.
     pub async fn settle(&self, options: CommitOptions) -> SqlResult<()> {
         let result = match self.0.lock().await.as_mut() {
             Some(active) => active.deferred.check(active.txn.as_mut()).await,
@@ -69,13 +74,12 @@ impl TransactionHandle {
         }
     }
 
-    /// Commits. `Err` of class 40003 if the outcome is unknown; any other error: nothing was committed.
+    /// Commits, once it is [settled](Self::settle). `Err` of class 40003 if the outcome is unknown; any other error: nothing was committed.
     pub async fn commit(&self, options: CommitOptions) -> SqlResult<()> {
-        if let Err(error) = self.settle(options).await {
-            self.rollback(error.is_retryable()).await;
-            return Err(error);
-        }
         let Some(mut active) = self.0.lock().await.take() else { return Ok(()) };
+        if !active.deferred.is_settled() {
+            return Err(SqlError::internal("a transaction is to commit before its constraints are looked at"));
+        }
         active.txn.set_commit(options);
         match active.txn.commit().await {
             Ok(committed) => {

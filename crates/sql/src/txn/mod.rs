@@ -6,6 +6,6 @@ mod handle;
 mod keyspaces;
 
 pub use databases::databases;
-pub use deferred::{Deferred, Noted, Reference, check_references, not_present};
+pub use deferred::{Deferred, Mark, Noted, Reference, check_references, not_present};
 pub use handle::{Active, TransactionHandle};
 pub use keyspaces::{Home, Keyspaces};

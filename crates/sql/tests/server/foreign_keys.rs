@@ -405,3 +405,53 @@ async fn definitions_are_made_of_tables_as_they_are_now() {
     two.batch_execute("ALTER TABLE p ADD COLUMN x int").await.expect("the other site knows nothing of it yet");
     forbidden(&two, "DELETE FROM p WHERE id = 1").await;
 }
+
+#[tokio::test]
+async fn constraints_that_take_each_others_place_are_looked_at_apart() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client
+        .batch_execute(
+            "CREATE TABLE p1 (id int PRIMARY KEY); CREATE TABLE p2 (id int PRIMARY KEY); CREATE TABLE p3 (id int PRIMARY KEY);
+             CREATE TABLE c (id int PRIMARY KEY, a int REFERENCES p2, b int REFERENCES p1 DEFERRABLE INITIALLY DEFERRED,
+                             d int REFERENCES p3 DEFERRABLE INITIALLY DEFERRED);
+             INSERT INTO p1 VALUES (1), (100); INSERT INTO p3 VALUES (7); INSERT INTO c VALUES (1, NULL, 1, 7);
+             BEGIN; DELETE FROM p1 WHERE id = 100; DROP TABLE p2 CASCADE; DELETE FROM p3 WHERE id = 7",
+        )
+        .await
+        .expect("deferred");
+    assert_eq!(forbidden(&client, "COMMIT").await.2, "c_d_fkey");
+}
+
+#[tokio::test]
+async fn what_was_looked_at_is_looked_at_again_once_that_is_undone() {
+    let server = Server::start().await;
+    let client = created(&server, "REFERENCES p DEFERRABLE INITIALLY DEFERRED").await;
+    client
+        .batch_execute(
+            "BEGIN; INSERT INTO c VALUES (30, 9); SAVEPOINT a; INSERT INTO p VALUES (9, 'x'); SET CONSTRAINTS ALL IMMEDIATE; ROLLBACK TO a",
+        )
+        .await
+        .expect("its parent is gone again");
+    forbidden(&client, "COMMIT").await;
+    client.batch_execute("BEGIN; SAVEPOINT a; INSERT INTO c VALUES (30, 9)").await.expect("deferred");
+    forbidden(&client, "SET CONSTRAINTS ALL IMMEDIATE").await;
+    client.batch_execute("ROLLBACK TO a; INSERT INTO p VALUES (9, 'x'); INSERT INTO c VALUES (30, 9); COMMIT").await.expect("in order now");
+}
+
+#[tokio::test]
+async fn many_keys_are_looked_for_in_one_scan() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client
+        .batch_execute(
+            "CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE); CREATE INDEX ON c (p);
+             INSERT INTO p SELECT g FROM generate_series(1, 1000) g; INSERT INTO c SELECT g, g FROM generate_series(1, 1000) g",
+        )
+        .await
+        .expect("created");
+    client.batch_execute("DELETE FROM p WHERE id % 2 = 0").await.expect("deleted");
+    assert_eq!(strings(&client, "SELECT count(*), min(p % 2) FROM c").await, ["500", "1"]);
+    client.batch_execute("DELETE FROM p WHERE id < 100").await.expect("deleted, few enough for a scan each");
+    assert_eq!(strings(&client, "SELECT count(*), min(p) FROM c").await, ["450", "101"]);
+}

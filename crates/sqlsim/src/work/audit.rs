@@ -23,7 +23,7 @@ struct Table {
     indexes: &'static [&'static str],
 }
 
-const TABLES: [Table; 4] = [
+const TABLES: [Table; 5] = [
     Table { name: "registers", columns: "k, v", indexes: &["v >= 0"] },
     Table { name: "counters", columns: "k, n, tag", indexes: &["tag >= 0"] },
     Table { name: "accounts", columns: "id, owner, balance", indexes: &["owner >= 0"] },
@@ -32,6 +32,7 @@ const TABLES: [Table; 4] = [
         columns: "id, code, grp, size, length(body)",
         indexes: &["grp >= 0", "grp = 0 AND code >= 0", "grp = 1 AND code >= 0", "grp = 2 AND code >= 0", "grp = 3 AND code >= 0"],
     },
+    Table { name: "taken", columns: "id, parent", indexes: &["parent >= 0"] },
 ];
 /// Of items, those that a unique index leaves out are those without a code.
 const CODED: &str = "code >= 0";
@@ -129,7 +130,7 @@ async fn read(link: &mut Link, table: &Table, complaints: &mut Vec<String>) -> R
 
 /// True if a row, as it was read by key, satisfies one of the conditions above.
 fn satisfies(row: &[Option<String>], name: &str, condition: &str) -> bool {
-    let has_code = name != "items" || row[UNIQUE].is_some();
+    let has_code = !["items", "taken"].contains(&name) || row[UNIQUE].is_some();
     match condition.strip_prefix("grp = ") {
         Some(rest) => has_code && row[2].as_deref() == rest.split(' ').next(),
         None => condition == "grp >= 0" || has_code,
@@ -148,7 +149,7 @@ fn number(text: &Option<String>) -> u64 {
 
 /// What holds within a table.
 fn check_sums(tables: &[Rows]) -> Option<String> {
-    let [_, counters, accounts, items] = tables else { unreachable!("there are four tables") };
+    let [_, counters, accounts, items, _] = tables else { unreachable!("there are five tables") };
     let balance: i64 = accounts.iter().filter_map(|row| row[2].as_ref()?.parse::<i64>().ok()).sum();
     if accounts.len() as u64 != bank::ACCOUNTS || balance != bank::TOTAL as i64 {
         return Some(format!("the accounts hold {balance}, not {}: {accounts:?}", bank::TOTAL));

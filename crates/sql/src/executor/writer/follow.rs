@@ -12,6 +12,7 @@ use crate::schema::{Action, ForeignKey};
 use crate::storage::{self, Row, each_with};
 use crate::txn::{Active, Noted, Reference};
 use crate::types::{Datum, coerce};
+use datafusion::execution::memory_pool::MemoryReservation;
 use rhumb_commit::transaction::TxnError;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -21,6 +22,8 @@ pub(super) struct Gone {
     rules: usize,
     rows: Vec<(Row, Option<Row>)>,
     child: usize,
+    /// The charge for the rows.
+    _charge: Option<MemoryReservation>,
 }
 
 /// The keys that rows had and have no more, as a foreign key has them: each with the place of its row.
@@ -29,7 +32,7 @@ type Keys = HashMap<Vec<Datum>, usize>;
 impl Gone {
     /// Rows of the writer's own table.
     pub(super) fn of(rows: Vec<(Row, Option<Row>)>) -> Gone {
-        Gone { rules: 0, rows, child: 0 }
+        Gone { rules: 0, rows, child: 0, _charge: None }
     }
 }
 
@@ -51,7 +54,7 @@ impl Writer {
             let refused = matches!(action, Action::NoAction | Action::Restrict);
             if refused || keys.is_empty() {
                 for (place, values) in keys {
-                    unsettled.push(self.missed(gone, child, place, values, action)?);
+                    unsettled.push(self.missed(gone, child, place, values, action)?)?;
                 }
                 continue;
             }
@@ -60,7 +63,7 @@ impl Writer {
             let mut gathered = Gathered::to_write(engine);
             let take = |rows| gathered.push(rows).map(|()| ControlFlow::Continue(()));
             each_with(active.txn.as_mut(), &rules.table, &constraint.columns, &wanted, take).await?;
-            let (rows, _charge) = gathered.into_rows();
+            let (rows, charge) = gathered.into_rows();
             if rows.is_empty() {
                 continue;
             }
@@ -72,7 +75,7 @@ impl Writer {
             // A default may be the very key that is gone.
             if action == Action::SetDefault {
                 for (place, values) in keys {
-                    unsettled.push(self.missed(gone, child, place, values, action)?);
+                    unsettled.push(self.missed(gone, child, place, values, action)?)?;
                 }
             }
             let next = if deletes && action == Action::Cascade {
@@ -84,7 +87,7 @@ impl Writer {
                 self.change(engine, active, child.rules, &changed, unsettled).await?;
                 changed.into_iter().map(|(old, new)| (old, Some(new))).collect()
             };
-            pending.push(Gone { rules: child.rules, rows: next, child: 0 });
+            pending.push(Gone { rules: child.rules, rows: next, child: 0, _charge: Some(charge) });
         }
         Ok(())
     }

@@ -14,14 +14,17 @@ mod rules;
 pub use rules::{Child, Parent, Rules};
 
 use crate::engine::Engine;
-use crate::error::SqlResult;
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::planted::{self, Planted};
 use crate::schema::TableDescriptor;
 use crate::storage::{self, Beside, Cursor, Inserted, OnConflict, Row, ScanSpec, SearchedIndex};
 use crate::txn::{Active, Reference, check_references, not_present};
 use follow::Gone;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
+
+/// The most references that a statement looks at when it ends.
+const UNSETTLED_MAX: usize = 500_000;
 
 /// Writes rows of a table.
 #[derive(Debug)]
@@ -67,7 +70,7 @@ impl Writer {
         let mut beside = beside(&references);
         let inserted = storage::insert(active.txn.as_mut(), &self.table, rows, on_conflict, &mut beside).await?;
         let written: HashSet<usize> = inserted.written.iter().copied().collect();
-        unsettled.note(references.into_iter().filter(|(row, _)| written.contains(row)), &beside);
+        unsettled.note(references.into_iter().filter(|(row, _)| written.contains(row)), &beside)?;
         Ok(inserted)
     }
 
@@ -78,7 +81,10 @@ impl Writer {
         if !self.is_referenced() {
             return Ok(());
         }
-        let rows = changes.iter().map(|(old, new)| (old.clone(), Some(new.clone()))).collect();
+        // Most updates leave the columns alone that others reference.
+        let referenced: BTreeSet<usize> = self.rules[0].children.iter().flat_map(|child| child.columns.iter().copied()).collect();
+        let changed = changes.iter().filter(|(old, new)| referenced.iter().any(|&column| old[column] != new[column]));
+        let rows = changed.map(|(old, new)| (old.clone(), Some(new.clone()))).collect();
         self.follow(engine, active, Gone::of(rows), unsettled).await
     }
 
@@ -102,7 +108,7 @@ impl Writer {
                 now.push(reference);
             }
         }
-        check_references(active.txn.as_mut(), &now).await
+        check_references(active.txn.as_mut(), &now.iter().collect::<Vec<_>>()).await
     }
 
     /// Refuses rows that break a `CHECK` constraint of the table. Error 23514.
@@ -142,20 +148,25 @@ impl Writer {
         let references = rules.references(changes.iter().map(|(old, new)| (Some(old), new)))?;
         let mut beside = beside(&references);
         storage::update(active.txn.as_mut(), &rules.table, changes, &mut beside).await?;
-        unsettled.note(references, &beside);
-        Ok(())
+        unsettled.note(references, &beside)
     }
 }
 
 impl Unsettled {
     /// Keeps those whose rows were not found.
-    fn note(&mut self, references: impl IntoIterator<Item = (usize, Reference)>, beside: &Beside) {
+    fn note(&mut self, references: impl IntoIterator<Item = (usize, Reference)>, beside: &Beside) -> SqlResult<()> {
         let missing = |reference: &Reference| reference.key.as_ref().is_none_or(|key| !beside.found.contains(key));
-        self.0.extend(references.into_iter().map(|(_, reference)| reference).filter(missing));
+        references.into_iter().map(|(_, reference)| reference).filter(missing).try_for_each(|reference| self.push(reference))
     }
 
-    fn push(&mut self, reference: Reference) {
+    /// Keeps one. Error 54000.
+    fn push(&mut self, reference: Reference) -> SqlResult<()> {
+        if self.0.len() >= UNSETTLED_MAX {
+            let message = format!("a statement looks at no more than {UNSETTLED_MAX} references at its end");
+            return Err(SqlError::new(SqlState::ProgramLimitExceeded, message).with_hint("Write fewer rows in one statement."));
+        }
         self.0.push(reference);
+        Ok(())
     }
 }
 
