@@ -16,6 +16,11 @@ use rhumb_commit::transaction::TxnError;
 /// The rows that a transaction may write, whichever the protocol of its database.
 pub(super) const WRITTEN_ROWS_MAX: usize = 100_000;
 
+/// Error 54000: more rows than a transaction may write.
+pub(super) fn too_many(rows_max: usize) -> SqlError {
+    TxnError::TooLarge(format!("the transaction writes more than {rows_max} rows: split it into several").into()).into()
+}
+
 /// Rows held by a statement.
 #[derive(Debug)]
 pub struct Gathered {
@@ -44,8 +49,7 @@ impl Gathered {
     pub fn push(&mut self, page: Vec<Row>) -> SqlResult<()> {
         self.rows += page.len();
         if self.rows > self.rows_max {
-            let message = format!("the transaction writes more than {} rows: split it into several", self.rows_max);
-            return Err(SqlError::from(TxnError::TooLarge(message.into())));
+            return Err(too_many(self.rows_max));
         }
         self.charge.try_grow(page.iter().flatten().map(Datum::size).sum()).map_err(|error| from_datafusion(&error))?;
         self.pages.push(page);

@@ -35,7 +35,8 @@ pub fn canonical(value: &Datum) -> Datum {
 }
 
 /// Shows `look` the rows of `table` that have one of the `wanted` in `columns`, until it breaks off: lists of [canonical] values, none of them
-/// NULL, in the order of `columns`. By an index that begins with these columns, if there is one, a scan for each of the wanted or one over all of them; else by all rows.
+/// NULL, in the order of `columns`. By an index that begins with these columns, if there is one, a scan for each of the wanted or one over all
+/// of them; else by all rows.
 pub async fn each_with(
     txn: &mut dyn Transaction,
     table: &Arc<TableDescriptor>,

@@ -7,13 +7,12 @@ use super::rules::{Child, Rules, same_as, values_of};
 use super::{Unsettled, Writer};
 use crate::engine::Engine;
 use crate::error::SqlResult;
-use crate::executor::gathered::{Gathered, WRITTEN_ROWS_MAX};
+use crate::executor::gathered::{Gathered, WRITTEN_ROWS_MAX, too_many};
 use crate::schema::{Action, ForeignKey};
 use crate::storage::{self, Row, each_with};
 use crate::txn::{Active, Noted, Reference};
 use crate::types::{Datum, coerce};
 use datafusion::execution::memory_pool::MemoryReservation;
-use rhumb_commit::transaction::TxnError;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -51,11 +50,13 @@ impl Writer {
             let keys = self.keys_gone(gone, child);
             let deletes = gone.rows.first().is_some_and(|(_, new)| new.is_none());
             let action = if deletes { constraint.on_delete } else { constraint.on_update };
-            let refused = matches!(action, Action::NoAction | Action::Restrict);
-            if refused || keys.is_empty() {
+            if matches!(action, Action::NoAction | Action::Restrict) {
                 for (place, values) in keys {
                     unsettled.push(self.missed(gone, child, place, values, action)?)?;
                 }
+                continue;
+            }
+            if keys.is_empty() {
                 continue;
             }
             let places: Keys = keys.iter().map(|(place, values)| (values.clone(), *place)).collect();
@@ -69,8 +70,7 @@ impl Writer {
             }
             count += rows.len();
             if count > WRITTEN_ROWS_MAX {
-                let message = format!("the transaction writes more than {WRITTEN_ROWS_MAX} rows: split it into several");
-                return Err(TxnError::TooLarge(message.into()).into());
+                return Err(too_many(WRITTEN_ROWS_MAX));
             }
             // A default may be the very key that is gone.
             if action == Action::SetDefault {
