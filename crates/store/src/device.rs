@@ -39,6 +39,7 @@ mod tests {
     use rustix::io::{Errno, ReadWriteFlags, preadv2};
     use std::fs;
     use std::io::IoSliceMut;
+    use std::time::Duration;
 
     const TMPFS: i64 = 0x0102_1994;
 
@@ -61,8 +62,13 @@ mod tests {
         fs::write(&path, vec![7; 100_000]).expect("written");
         let file = File::open(&path).expect("there");
         assert!(is_remembered(&file), "it was written just now");
-        forget(&file).expect("forgotten");
-        assert!(!is_remembered(&file), "the next read asks the device");
+        // The system refuses a page that another of its threads holds at this moment, and asking after a page can read it ahead.
+        let is_forgotten = (0..200).any(|attempt| {
+            std::thread::sleep(Duration::from_millis(attempt));
+            forget(&file).expect("asked for");
+            !is_remembered(&file)
+        });
+        assert!(is_forgotten, "the next read asks the device");
         assert_eq!(read(&path).expect("readable"), vec![7; 100_000]);
     }
 }
