@@ -35,7 +35,7 @@ use crate::stamp::{Stamp, Syncs};
 use bytes::Bytes;
 use garbage::Horizon;
 use keeper::Keepers;
-use lsm_tree::config::{CompressionPolicy, FilterPolicy};
+use lsm_tree::config::{CompressionPolicy, FilterPolicy, PinningPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo, SequenceNumberCounter};
 use rhumb_core::Timestamp;
 use std::collections::VecDeque;
@@ -381,6 +381,9 @@ fn open_tree(engine: &Path, options: DiskOptions, sequence: &SequenceNumberCount
         // Rows are read by range, which no filter can speed up.
         .filter_policy(FilterPolicy::disabled())
         .with_compaction_filter_factory(Some(Arc::new(horizon)))
+        // The index of a table of the two newest levels stays in memory. Of older ones there are too many for that:
+        // it is cut into parts, and a read loads the part that it needs instead of the whole.
+        .index_block_partitioning_policy(PinningPolicy::new([false, false, true]))
         // The two newest levels are written again soon.
         .data_block_compression_policy(CompressionPolicy::new([CompressionType::None, CompressionType::None, CompressionType::Lz4]))
         .open()
