@@ -40,6 +40,7 @@ pub fn table(key: SqlType, value: SqlType) -> TableDescriptor {
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        sequences: Vec::new(),
         next_column: 3,
         next_index: 1,
     }

@@ -24,6 +24,7 @@ pub mod planted;
 pub mod protocols;
 mod quota;
 pub mod schema;
+mod sequence;
 pub mod server;
 mod session;
 mod stack;

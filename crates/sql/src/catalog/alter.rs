@@ -6,13 +6,14 @@
 use crate::catalog::define::{self, duplicate_constraint};
 use crate::catalog::layout::{Entry, garbage_key, relation_key};
 use crate::catalog::names::{COLUMNS_MAX, candidates, check_name, choose, key_positions};
-use crate::catalog::{CatalogView, CheckSpec, ColumnSpec, KeySpec};
+use crate::catalog::{CatalogView, CheckSpec, ColumnSpec, GeneratedSpec, KeySpec};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::{self, rename_column};
 use crate::schema::{Column, TableDescriptor};
 use crate::storage::{ROW_ID_COLUMN, ROW_ID_TYPE, index_prefix};
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl CatalogView {
@@ -40,6 +41,7 @@ impl CatalogView {
             self.write(txn, relation_key(table.database, index), &Entry::Index(to.to_owned()))?;
         }
         let mut renamed = TableDescriptor { name: to.to_owned(), ..table.clone() };
+        self.follow_owner(txn, &renamed).await?;
         self.follow_name(txn, &mut renamed, &table.name).await?;
         self.alter(txn, renamed).map(drop)
     }
@@ -96,6 +98,19 @@ impl CatalogView {
         self.alter(txn, table).map(drop)
     }
 
+    /// Has a column that there is take its values from a new sequence of its own. Errors: 22023, 42P07.
+    pub async fn add_sequence(
+        &mut self,
+        txn: &mut dyn Transaction,
+        table: &TableDescriptor,
+        position: usize,
+        generated: &GeneratedSpec,
+    ) -> SqlResult<Arc<TableDescriptor>> {
+        let mut table = table.clone();
+        self.generate(txn, &mut table, position, generated, &mut BTreeSet::new()).await?;
+        self.alter(txn, table)
+    }
+
     /// `ADD COLUMN`, without its constraints; rows that there are have `missing` in it, as they would hold it. Errors: 42622, 42701, 54011.
     pub fn add_column(
         &mut self,
@@ -112,6 +127,7 @@ impl CatalogView {
     /// 0A000 for a column of the primary key.
     pub async fn drop_column(&mut self, txn: &mut dyn Transaction, table: &TableDescriptor, name: &str, cascade: bool) -> SqlResult<()> {
         let position = visible(table, name)?;
+        let id = table.columns[position].id;
         if table.primary_key.contains(&position) {
             return Err(SqlError::unsupported(format!("dropping column \"{name}\", which is part of the primary key, is not supported"))
                 .with_hint("Copy the rows into a new table."));
@@ -125,6 +141,7 @@ impl CatalogView {
             self.take_foreign_key(txn, &mut table, foreign).await?;
         }
         remove_column(&mut table, position);
+        self.drop_owned_by_column(txn, &mut table, id, cascade).await?;
         let what = format!("column {name} of table {}", table.name);
         self.settle_references(txn, &mut table, cascade, (&what, &what)).await?;
         self.alter(txn, table).map(drop)

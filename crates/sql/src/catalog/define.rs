@@ -73,6 +73,7 @@ pub(super) fn describe(
         checks,
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        sequences: Vec::new(),
         next_column,
         next_index,
     };

@@ -251,7 +251,7 @@ fn forget(parent: &mut TableDescriptor, child: &str, constraint: &str) {
 }
 
 /// 2BP01.
-fn depended_on(what: &str, why: &[String]) -> SqlError {
+pub(super) fn depended_on(what: &str, why: &[String]) -> SqlError {
     SqlError::new(SqlState::DependentObjectsStillExist, format!("cannot drop {what} because other objects depend on it"))
         .with_detail(why.join("\n"))
         .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")

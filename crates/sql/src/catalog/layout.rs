@@ -3,7 +3,7 @@
 //! ```text
 //!   [0][1][0]                          → the last id given to a database or table
 //!   [0][2][0] name                     → a database
-//!   [0][3][0] [database] name          → a relation: a table, or the table that an index belongs to
+//!   [0][3][0] [database] name          → a relation: a table, the table that an index belongs to, or a sequence
 //!   [0][4][0] prefix of dropped keys   → nothing: to be reclaimed
 //!   [0][5][0] [database]               → the settings that its sessions begin with
 //!   [0][6][0] [database]               → it is dropped, in a key space other than that of the names: nothing, or which one
@@ -14,12 +14,12 @@
 //! database of another protocol that is dropped is noted there under 6, and what it holds is dropped later, in its own key space,
 //! where that note stays: nobody may create anything in it any more.
 //!
-//! Tables and indexes share their names, as in PostgreSQL. A value is a format byte and the structure in JSON. A later version may add
+//! Tables, indexes and sequences share their names, as in PostgreSQL. A value is a format byte and the structure in JSON. A later version may add
 //! fields, which are left out where they say nothing; one that this version does not know is an error, since it may be a rule that rows
 //! have to keep. Decoding is total, and checks what the rest of the crate relies on.
 
 use crate::error::{SqlError, SqlResult};
-use crate::schema::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, TableDescriptor, TableId};
+use crate::schema::{DatabaseDescriptor, DatabaseId, IndexId, ProcedureDescriptor, SequenceDescriptor, TableDescriptor, TableId};
 use crate::storage::index_prefix;
 use rhumb_core::{Key, KeyRange, Value};
 use serde::de::DeserializeOwned;
@@ -50,6 +50,8 @@ pub enum Entry {
     Index(String),
     /// The settings that the sessions of a database begin with.
     Settings(BTreeMap<String, String>),
+    /// A sequence.
+    Sequence(#[serde(with = "shared")] Arc<SequenceDescriptor>),
     /// A procedure.
     Procedure(#[serde(with = "shared")] Arc<ProcedureDescriptor>),
 }
@@ -166,6 +168,7 @@ pub fn decode_entry(bytes: &[u8]) -> SqlResult<Entry> {
     let entry = decode(bytes)?;
     match &entry {
         Entry::Table(table) if !table.is_sound() => Err(SqlError::corrupted("a table descriptor", "it contradicts itself")),
+        Entry::Sequence(sequence) if !sequence.is_sound() => Err(SqlError::corrupted("a sequence", "it contradicts itself")),
         Entry::Procedure(procedure) if !procedure.is_sound() => Err(SqlError::corrupted("a procedure", "it contradicts itself")),
         _ => Ok(entry),
     }

@@ -15,7 +15,7 @@
 //! | `layout.rs` | keys and rows of descriptors |
 //! | `view.rs`, `cache.rs` | reading and writing them in a transaction; what a gateway remembers |
 //! | `spec.rs`, `define.rs` | a definition as it is asked for, and made |
-//! | `database.rs`, `tables.rs`, `indexes.rs`, `procedures.rs`, `names.rs` | the kinds of descriptors |
+//! | `database.rs`, `tables.rs`, `indexes.rs`, `sequences.rs`, `procedures.rs`, `names.rs` | the kinds of descriptors |
 //! | `alter.rs`, `foreign_keys.rs` | one change of a table; what two tables know of each other |
 //! | `garbage.rs` | rows of what was dropped |
 //!
@@ -31,6 +31,7 @@ mod indexes;
 mod layout;
 mod names;
 mod procedures;
+mod sequences;
 mod spec;
 mod tables;
 mod view;
@@ -45,5 +46,5 @@ pub use layout::{Entry, decode_entry, encode_entry};
 pub(crate) use names::check_name;
 pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 pub use procedures::{PROCEDURE_BYTES_MAX, ProcedureSpec};
-pub use spec::{CheckSpec, ColumnSpec, ForeignKeySpec, IndexSpec, KeySpec, TableSpec};
+pub use spec::{CheckSpec, ColumnSpec, ForeignKeySpec, GeneratedSpec, IndexSpec, KeySpec, SequenceOptions, TableSpec};
 pub use view::{CatalogView, Changes};

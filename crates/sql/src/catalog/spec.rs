@@ -1,6 +1,6 @@
 //! What a `CREATE` statement asks for, before names are checked and ids given.
 
-use crate::schema::Action;
+use crate::schema::{Action, Identity};
 use crate::types::SqlType;
 
 /// A table to create.
@@ -31,6 +31,42 @@ pub struct ColumnSpec {
     pub nullable: bool,
     /// The expression, in SQL, of the value of rows that give none.
     pub default: Option<String>,
+    /// The sequence that gives it values instead, if it has one of its own.
+    pub generated: Option<GeneratedSpec>,
+}
+
+/// A column that a sequence of its own gives values: `serial`, or an identity column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratedSpec {
+    /// What may be given to an identity column.
+    pub identity: Option<Identity>,
+    /// The name of the sequence; `None` for the one that PostgreSQL would choose.
+    pub name: Option<String>,
+    /// The sequence.
+    pub options: SequenceOptions,
+}
+
+/// What is said of a sequence; `None` where nothing is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SequenceOptions {
+    /// Its type.
+    pub ty: Option<SqlType>,
+    /// The first number.
+    pub start: Option<i64>,
+    /// The number to go on from; `Some(None)` is the first.
+    pub restart: Option<Option<i64>>,
+    /// What a number is more than the one before it.
+    pub increment: Option<i64>,
+    /// The least number; `Some(None)` is that of its type and direction.
+    pub min: Option<Option<i64>>,
+    /// The greatest number; likewise.
+    pub max: Option<Option<i64>>,
+    /// How many numbers a site takes at a time.
+    pub cache: Option<i64>,
+    /// Whether the first follows the last.
+    pub cycle: Option<bool>,
+    /// The table and the column that it goes with; `Some(None)` is none.
+    pub owned_by: Option<Option<(String, String)>>,
 }
 
 /// A `PRIMARY KEY` or `UNIQUE` constraint.

@@ -42,7 +42,12 @@ impl CatalogView {
         let primary_name = if primary.is_empty() { String::new() } else { claim(&primary)? };
         let unique_names = unique.iter().map(|names| claim(names)).collect::<SqlResult<Vec<String>>>()?;
         let id = TableId(self.allocate_id(txn).await?);
-        let table = describe(spec, database.id, id, primary_name, unique_names)?;
+        let mut table = describe(spec, database.id, id, primary_name, unique_names)?;
+        for (position, column) in spec.columns.iter().enumerate() {
+            if let Some(generated) = &column.generated {
+                self.generate(txn, &mut table, position, generated, &mut taken).await?;
+            }
+        }
         for name in table.index_names() {
             self.write(txn, relation_key(database.id, name), &Entry::Index(table.name.clone()))?;
         }
@@ -72,6 +77,8 @@ impl CatalogView {
             found => found?,
         };
         self.part_with(txn, &table, dropped, cascade).await?;
+        self.drop_owned(txn, &table, dropped, cascade).await?;
+        self.settle_defaults(txn, Some(&table), None).await?;
         for index in table.index_names() {
             self.remove(txn, relation_key(database.id, index))?;
         }

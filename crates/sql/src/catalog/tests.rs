@@ -81,7 +81,7 @@ async fn finish(txn: Box<dyn Transaction>, mut view: CatalogView) -> SqlResult<(
 /// `name (a int, b int)`.
 fn spec(name: &str, primary_key: Option<&[&str]>, unique: &[&[&str]]) -> TableSpec {
     let key = |columns: &[&str]| KeySpec { name: None, columns: columns.iter().map(|column| column.to_string()).collect() };
-    let column = |name: &str| ColumnSpec { name: name.into(), ty: SqlType::Int4, nullable: true, default: None };
+    let column = |name: &str| ColumnSpec { name: name.into(), ty: SqlType::Int4, nullable: true, default: None, generated: None };
     TableSpec {
         name: name.into(),
         columns: vec![column("a"), column("b")],

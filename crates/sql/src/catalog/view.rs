@@ -7,10 +7,10 @@ use crate::catalog::layout::{
 };
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::planted::{self, Planted};
-use crate::schema::{DEFAULT_DATABASE, DatabaseDescriptor, TableDescriptor};
+use crate::schema::{DEFAULT_DATABASE, DatabaseDescriptor, SequenceDescriptor, TableDescriptor, TableId};
 use rhumb_commit::transaction::{ReadMode, Transaction, TxnError};
 use rhumb_core::{Key, KeyRange, Row, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Entries read in one round by a listing.
@@ -36,6 +36,8 @@ pub struct CatalogView {
     asks_nearby: bool,
     /// True if a majority is to be asked for all.
     distrusts_cache: bool,
+    /// The sequences whose counters it has read.
+    counted: BTreeSet<TableId>,
     /// What it showed. Nobody else uses that before a commit has validated it.
     nearby: Vec<(Key, Timestamp, Entry)>,
 }
@@ -68,6 +70,7 @@ impl CatalogView {
             changed: Arc::default(),
             asks_nearby: false,
             distrusts_cache: false,
+            counted: BTreeSet::new(),
             nearby: Vec::new(),
         }
     }
@@ -117,18 +120,35 @@ impl CatalogView {
         let database = self.database(txn, database).await?;
         match self.lookup(txn, relation_key(database.id, name)).await? {
             Some(Entry::Table(table)) => Ok(table),
-            Some(_) => {
-                Err(SqlError::new(SqlState::WrongObjectType, format!("cannot open relation \"{name}\"")).with_detail("This is an index."))
+            Some(entry) => {
+                let detail = if let Entry::Sequence(_) = entry { "This is a sequence." } else { "This is an index." };
+                Err(SqlError::new(SqlState::WrongObjectType, format!("cannot open relation \"{name}\"")).with_detail(detail))
             }
             None => Err(SqlError::undefined_table(name)),
         }
     }
 
+    /// All tables and all sequences of a database by name, read afresh.
+    pub async fn tables_and_sequences(
+        &mut self,
+        txn: &mut dyn Transaction,
+        database: &str,
+    ) -> SqlResult<(Vec<Arc<TableDescriptor>>, Vec<Arc<SequenceDescriptor>>)> {
+        let database = self.database(txn, database).await?;
+        let (mut tables, mut sequences) = (Vec::new(), Vec::new());
+        for (_, entry) in self.scan_entries(txn, relations(database.id)).await? {
+            match entry {
+                Entry::Table(table) => tables.push(table),
+                Entry::Sequence(sequence) => sequences.push(sequence),
+                _ => {}
+            }
+        }
+        Ok((tables, sequences))
+    }
+
     /// All tables of a database by name, read afresh.
     pub async fn tables(&mut self, txn: &mut dyn Transaction, database: &str) -> SqlResult<Vec<Arc<TableDescriptor>>> {
-        let database = self.database(txn, database).await?;
-        let entries = self.scan_entries(txn, relations(database.id)).await?;
-        Ok(entries.into_iter().filter_map(|(_, entry)| if let Entry::Table(table) = entry { Some(table) } else { None }).collect())
+        self.tables_and_sequences(txn, database).await.map(|(tables, _)| tables)
     }
 
     /// True if a descriptor came from the cache or from this region's replica alone, so that an error of planning (class
@@ -145,6 +165,14 @@ impl CatalogView {
     /// What the transaction created.
     pub(super) fn made(&self) -> impl Iterator<Item = &Entry> {
         self.changed.values().flatten()
+    }
+
+    pub(super) fn note_counted(&mut self, sequence: TableId) {
+        self.counted.insert(sequence);
+    }
+
+    pub(super) fn has_counted(&self, sequence: TableId) -> bool {
+        self.counted.contains(&sequence)
     }
 
     /// What the transaction created and dropped so far, to be [gone back to](Self::go_back_to).
@@ -308,7 +336,7 @@ impl CatalogView {
 
 /// Reads what must not be missed because this region's replica lags: from a majority, even if the transaction reads
 /// optimistically otherwise.
-async fn get_from_majority(txn: &mut dyn Transaction, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
+pub(super) async fn get_from_majority(txn: &mut dyn Transaction, keys: &[Key]) -> Result<Vec<Row>, TxnError> {
     let mode = txn.mode();
     if !mode.is_optimistic() {
         return txn.get(keys).await;

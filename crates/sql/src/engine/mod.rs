@@ -13,6 +13,7 @@ use crate::context::environment::Environment;
 use crate::engine::bounded::Folding;
 use crate::error::{SqlError, SqlResult};
 use crate::protocols::Gateways;
+use crate::sequence::Blocks;
 use crate::storage::RowIds;
 use crate::txn::Keyspaces;
 use datafusion::common::config::ConfigOptions;
@@ -39,6 +40,8 @@ pub struct Engine {
     pub keyspaces: Keyspaces,
     /// Ids for rows of tables without a primary key.
     pub row_ids: RowIds,
+    /// Numbers of sequences.
+    pub blocks: Blocks,
     /// Timers and randomness.
     pub environment: Arc<dyn Environment>,
     quotas: Option<Arc<dyn Quotas>>,
@@ -67,7 +70,15 @@ impl Engine {
             .build();
         let mut planning = state.clone();
         planning.config_mut().options_mut().extensions.insert(Folding::default());
-        Ok(Engine { keyspaces: Keyspaces::new(gateways), row_ids: RowIds::new(site), environment, quotas, state, planning })
+        Ok(Engine {
+            keyspaces: Keyspaces::new(gateways),
+            row_ids: RowIds::new(site),
+            blocks: Blocks::default(),
+            environment,
+            quotas,
+            state,
+            planning,
+        })
     }
 
     /// A timestamp of now, by this site's clock.

@@ -60,6 +60,9 @@ sql_states! {
     /// A parameter whose value makes no sense.
     /// Way out: pass what the message allows.
     InvalidParameterValue = "22023",
+    /// A sequence that has come to its end.
+    /// Way out: alter its bounds, or take a wider type.
+    SequenceGeneratorLimitExceeded = "2200H",
     /// Text that does not spell a value of its type.
     /// Way out: write the value as its type does.
     InvalidTextRepresentation = "22P02",
@@ -117,6 +120,9 @@ sql_states! {
     /// Text that is not SQL.
     /// Way out: mend the text at the position given.
     SyntaxError = "42601",
+    /// A text that spells no name.
+    /// Way out: write the name as it is written in a statement.
+    InvalidName = "42602",
     /// A name that is too long.
     /// Way out: take a shorter name.
     NameTooLong = "42622",
@@ -138,18 +144,21 @@ sql_states! {
     /// A function or procedure of that name exists already.
     /// Way out: take another name, or drop the other one first.
     DuplicateFunction = "42723",
-    /// A foreign key whose columns there are none of, or no key over.
-    /// Way out: reference all columns of the primary key or of a unique constraint, as many as the foreign key has.
-    InvalidForeignKey = "42830",
     /// The two types do not go together.
     /// Way out: cast one to the type of the other.
     DatatypeMismatch = "42804",
     /// A name for the wrong kind of thing.
     /// Way out: name the right kind.
     WrongObjectType = "42809",
+    /// A foreign key whose columns there are none of, or no key over.
+    /// Way out: reference all columns of the primary key or of a unique constraint, as many as the foreign key has.
+    InvalidForeignKey = "42830",
     /// No such function or operator.
     /// Way out: name one that is there, or cast its arguments.
     UndefinedFunction = "42883",
+    /// A value given to a column that only its sequence gives values.
+    /// Way out: leave the column out, or say `DEFAULT`.
+    GeneratedAlways = "428C9",
     /// No such table.
     /// Way out: name one that is there, or create it.
     UndefinedTable = "42P01",

@@ -55,7 +55,7 @@ impl InsertPlan {
             Source::Values(rows) => {
                 let mut batch = Batch::default();
                 for cells in rows {
-                    batch.push(self.row(cx, cells)?);
+                    batch.push(self.row(cx, cells).await?);
                     if batch.is_full() {
                         self.insert(cx, batch.take(), &mut done).await?;
                     }
@@ -72,7 +72,7 @@ impl InsertPlan {
                 let (rows, _charge) = gathered.into_rows();
                 let mut batch = Batch::default();
                 for values in rows {
-                    let mut row = self.defaults.row(cx.engine)?;
+                    let mut row = self.defaults.row(cx).await?;
                     for (&column, value) in self.columns.iter().zip(values) {
                         row[column] = assigned(&self.writer.table, column, value)?;
                     }
@@ -94,8 +94,8 @@ impl InsertPlan {
         Ok(Effect::Written { count: done.count, returning })
     }
 
-    fn row(&self, cx: Running<'_>, cells: &[Cell]) -> SqlResult<Row> {
-        let mut row = self.defaults.row(cx.engine)?;
+    async fn row(&self, cx: Running<'_>, cells: &[Cell]) -> SqlResult<Row> {
+        let mut row = self.defaults.row(cx).await?;
         for (cell, &column) in cells.iter().zip(&self.columns) {
             row[column] = match cell {
                 Cell::Value(value) => value.clone(),
@@ -104,7 +104,7 @@ impl InsertPlan {
                     let value = expr.evaluate(cx.engine, 1, |_, input| &cx.parameters[input])?.pop();
                     assigned(&self.writer.table, column, value.expect("one value for one row"))?
                 }
-                Cell::Default => self.defaults.value(cx.engine, column)?,
+                Cell::Default => self.defaults.value(cx, column).await?,
             };
         }
         Ok(row)
@@ -122,11 +122,11 @@ impl InsertPlan {
     }
 
     /// The same as operations, if it is [fit](Self::fit).
-    pub fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
+    pub async fn operations(&self, cx: Running<'_>) -> SqlResult<Result<Steps, Unfit>> {
         let Source::Values(rows) = &self.source else { return Ok(Err(CONDITIONAL)) };
         let mut steps = Steps::new(self.writer.table.clone());
         for cells in rows {
-            let row = self.row(cx, cells)?;
+            let row = self.row(cx, cells).await?;
             self.writer.check(cx.engine, 1, |_| &row)?;
             steps.insert(row)?;
         }

@@ -1,5 +1,6 @@
 //! From sqlparser's tree of a statement to [`StatementKind`]; what Rhumb does not do is refused here, by name.
 
+use super::numbers::{self, NumberFunction};
 use super::statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, StatementKind, Transaction};
 use super::{begins_with, fold, is_word, locks, tokens};
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -118,6 +119,11 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
         Sql::Query(query) if tokens => StatementKind::Tokens(query),
         Sql::Query(query) => match set_config(&query)? {
             Some(kind) => kind,
+            None if numbers::calls(&query, |function| matches!(function, NumberFunction::Next | NumberFunction::Set)) => {
+                let mut query = query;
+                query.locks.clear();
+                StatementKind::Numbers(query)
+            }
             None => query_kind(query, for_update),
         },
         Sql::Explain { .. } => StatementKind::Explain(Box::new(statement)),
@@ -126,6 +132,7 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
         Sql::Delete(delete) => StatementKind::Delete(Box::new(delete)),
         Sql::Truncate(truncate) => StatementKind::Truncate {
             cascade: truncate.cascade == Some(ast::CascadeOption::Cascade),
+            restart: truncate.identity == Some(ast::TruncateIdentityOption::Restart),
             names: truncate.table_names.into_iter().map(|table| table.name).collect(),
         },
         Sql::CreateTable(table) => StatementKind::Create(Create::Table(Box::new(table))),
@@ -135,8 +142,8 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
             StatementKind::RenameIndex { name, to: index_name }
         }
         Sql::Drop { object_type, if_exists, names, cascade, .. } => {
-            use ast::ObjectType::{Database, Index, Table};
-            if !matches!(object_type, Table | Index | Database) {
+            use ast::ObjectType::{Database, Index, Sequence, Table};
+            if !matches!(object_type, Table | Index | Sequence | Database) {
                 return Err(SqlError::unsupported(format!("DROP {object_type} is not supported")));
             }
             StatementKind::Drop { object: object_type, if_exists, names, cascade }
@@ -163,7 +170,11 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
         Sql::Copy { source, to, target, options, legacy_options, .. } => {
             StatementKind::Copy(copy_kind(source, to, target, options, legacy_options)?)
         }
-        Sql::Discard { .. } => StatementKind::Discard,
+        Sql::Discard { object_type: ast::DiscardObject::ALL } => StatementKind::Discard,
+        Sql::Discard { object_type: ast::DiscardObject::SEQUENCES } => StatementKind::DiscardSequences,
+        // Plans are kept as long as they fit, and there are no temporary tables.
+        Sql::Discard { object_type: ast::DiscardObject::PLANS } => StatementKind::Nothing("DISCARD PLANS"),
+        Sql::Discard { object_type: ast::DiscardObject::TEMP } => StatementKind::Nothing("DISCARD TEMP"),
         // There are no notifications and no cursors.
         Sql::UNLISTEN { .. } => StatementKind::Nothing("UNLISTEN"),
         Sql::Close { cursor: ast::CloseCursor::All } => StatementKind::Nothing("CLOSE CURSOR ALL"),

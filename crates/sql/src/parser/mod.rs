@@ -2,7 +2,7 @@
 //!
 //! The grammar is sqlparser's for PostgreSQL. What it lacks is cut out at the level of tokens first: several statements
 //! are separated, `AS OF SYSTEM TIME '…'` is taken out of the statement that it qualifies, `ALTER DATABASE name` off the
-//! SET or RESET that follows it, and `CREATE DATABASE … WITH`, `CREATE PROCEDURE` and the statements about quotas are read here.
+//! SET or RESET that follows it, and `CREATE DATABASE … WITH`, `CREATE PROCEDURE` and the statements about sequences and quotas are read here.
 //! Errors carry the place in the text, in characters, as clients expect it.
 
 mod classify;
@@ -12,19 +12,25 @@ mod ident;
 mod locks;
 pub(crate) mod names;
 mod nesting;
+mod numbers;
 mod procedure;
 mod quota;
 mod relations;
+mod sequence;
 mod statement;
 mod tokens;
 mod walk;
 
 pub use columns::{columns_named, rename_column, without_table};
 pub use ident::{fold, quoted};
+pub use numbers::{
+    NumberFunction, calls, calls_in_queries, constant_text, names_sequence, next_number, plain_arguments, replace_calls, sequences_named,
+    set_calls, spelt, with_sequence_renamed,
+};
 pub use procedure::body;
 pub use statement::{
-    AccessMode, CopyFormat, CopyFrom, CopyKind, Create, ProcedureDefinition, QuotaCommand, QuotaDefinition, Statement, StatementKind,
-    Transaction,
+    AccessMode, CopyFormat, CopyFrom, CopyKind, Create, IdentityChange, ProcedureDefinition, QuotaCommand, QuotaDefinition, SequenceClause,
+    SequenceCommand, Statement, StatementKind, Transaction,
 };
 pub use tokens::{TokenCall, token_call};
 pub use walk::{relations, walk, walk_mut};
@@ -74,10 +80,13 @@ fn parse_here(sql: &str) -> SqlResult<Vec<Statement>> {
 
 fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> {
     let as_of = take_as_of(&mut tokens);
+    sequence::order_identity_options(&mut tokens);
     let mut parser = parser(tokens.clone());
     let read_here = classify::database(&mut parser)
         .or_else(|| classify::maintenance(&mut parser))
         .or_else(|| classify::constraints(&mut parser))
+        .or_else(|| sequence::sequence(&mut parser))
+        .or_else(|| sequence::identity(&mut parser).map(Ok))
         .or_else(|| quota::quota(&mut parser));
     let read_here = read_here.map(|kind| kind.map_err(|error| error::from_parser(sql, error)));
     let kind = match read_here.or_else(|| procedure::procedure(sql, &mut parser)) {

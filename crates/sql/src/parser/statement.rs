@@ -37,6 +37,8 @@ pub enum StatementKind {
         names: Vec<ast::ObjectName>,
         /// True if those that reference them go along.
         cascade: bool,
+        /// True if sequences that go with them begin anew.
+        restart: bool,
     },
     /// COPY … FROM STDIN.
     Copy(CopyFrom),
@@ -44,6 +46,17 @@ pub enum StatementKind {
     Create(Create),
     /// ALTER TABLE.
     AlterTable(Box<ast::AlterTable>),
+    /// ALTER TABLE … ALTER COLUMN, of what makes it an identity column.
+    AlterIdentity {
+        /// The table.
+        table: ast::ObjectName,
+        /// True if it does not matter whether it exists.
+        if_exists: bool,
+        /// The column.
+        column: String,
+        /// What is done.
+        change: IdentityChange,
+    },
     /// ALTER INDEX … RENAME TO.
     RenameIndex {
         /// Its name.
@@ -51,9 +64,9 @@ pub enum StatementKind {
         /// The new one.
         to: ast::ObjectName,
     },
-    /// DROP of tables, indexes or databases.
+    /// DROP of tables, indexes, sequences or databases.
     Drop {
-        /// Which of the three.
+        /// Which of these.
         object: ast::ObjectType,
         /// True if it does not matter whether they exist.
         if_exists: bool,
@@ -87,6 +100,10 @@ pub enum StatementKind {
     },
     /// CREATE, ALTER or DROP of a quota.
     Quota(QuotaCommand),
+    /// CREATE or ALTER SEQUENCE.
+    Sequence(SequenceCommand),
+    /// SELECT of nextval() or setval().
+    Numbers(Box<ast::Query>),
     /// Begins, ends or shapes a transaction.
     Transaction(Transaction),
     /// SET of a setting.
@@ -117,6 +134,8 @@ pub enum StatementKind {
     },
     /// DISCARD ALL and its like.
     Discard,
+    /// DISCARD SEQUENCES.
+    DiscardSequences,
     /// A statement for which there is nothing to do here, with its command tag: UNLISTEN, CLOSE ALL, VACUUM, ANALYZE.
     Nothing(&'static str),
     /// DEALLOCATE of one prepared statement or of all.
@@ -194,6 +213,84 @@ pub struct QuotaDefinition {
     pub offer: Option<String>,
     /// Who gets what.
     pub reallocation: Option<String>,
+}
+
+/// A statement about one sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SequenceCommand {
+    /// CREATE SEQUENCE.
+    Create {
+        /// True if it may exist already.
+        if_not_exists: bool,
+        /// Its name.
+        name: ast::ObjectName,
+        /// What is said of it.
+        clauses: Vec<SequenceClause>,
+    },
+    /// ALTER SEQUENCE.
+    Alter {
+        /// True if it does not matter whether it exists.
+        if_exists: bool,
+        /// Its name.
+        name: ast::ObjectName,
+        /// What is said of it.
+        clauses: Vec<SequenceClause>,
+    },
+    /// ALTER SEQUENCE … RENAME TO.
+    Rename {
+        /// True if it does not matter whether it exists.
+        if_exists: bool,
+        /// Its name.
+        name: ast::ObjectName,
+        /// The new one.
+        to: ast::ObjectName,
+    },
+}
+
+/// What is done to an identity column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IdentityChange {
+    /// ADD GENERATED … AS IDENTITY.
+    Add {
+        /// True for ALWAYS.
+        always: bool,
+        /// What is said of its sequence.
+        clauses: Vec<SequenceClause>,
+    },
+    /// SET GENERATED; true for ALWAYS.
+    SetGenerated(bool),
+    /// RESTART, with a number or the first.
+    Restart(Option<String>),
+    /// DROP IDENTITY.
+    Drop {
+        /// True if it does not matter whether it is one.
+        if_exists: bool,
+    },
+}
+
+/// What is said of a sequence; numbers as they were written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SequenceClause {
+    /// AS.
+    Type(ast::DataType),
+    /// START.
+    Start(String),
+    /// RESTART, with a number or the first.
+    Restart(Option<String>),
+    /// INCREMENT.
+    Increment(String),
+    /// MINVALUE, or NO MINVALUE.
+    Min(Option<String>),
+    /// MAXVALUE, or NO MAXVALUE.
+    Max(Option<String>),
+    /// CACHE.
+    Cache(String),
+    /// CYCLE, or NO CYCLE.
+    Cycle(bool),
+    /// OWNED BY a column, or NONE.
+    OwnedBy(Option<ast::ObjectName>),
+    /// SEQUENCE NAME, of an identity column.
+    Name(ast::ObjectName),
 }
 
 /// A statement about transactions.
@@ -315,14 +412,18 @@ impl StatementKind {
             StatementKind::DropProcedure { .. } => "DROP PROCEDURE",
             StatementKind::Call { .. } => "CALL",
             StatementKind::AlterDatabase { .. } => "ALTER DATABASE",
-            StatementKind::AlterTable(_) => "ALTER TABLE",
+            StatementKind::AlterTable(_) | StatementKind::AlterIdentity { .. } => "ALTER TABLE",
             StatementKind::RenameIndex { .. } => "ALTER INDEX",
             StatementKind::Drop { object: ast::ObjectType::Database, .. } => "DROP DATABASE",
             StatementKind::Drop { object: ast::ObjectType::Index, .. } => "DROP INDEX",
+            StatementKind::Drop { object: ast::ObjectType::Sequence, .. } => "DROP SEQUENCE",
             StatementKind::Drop { .. } => "DROP TABLE",
             StatementKind::Quota(QuotaCommand::Create(_)) => "CREATE QUOTA",
             StatementKind::Quota(QuotaCommand::SetLimit { .. }) => "ALTER QUOTA",
             StatementKind::Quota(QuotaCommand::Drop { .. }) => "DROP QUOTA",
+            StatementKind::Sequence(SequenceCommand::Create { .. }) => "CREATE SEQUENCE",
+            StatementKind::Sequence(_) => "ALTER SEQUENCE",
+            StatementKind::Numbers(_) => "SELECT of nextval() or setval()",
             StatementKind::Transaction(Transaction::Begin(_)) => "BEGIN",
             StatementKind::Transaction(Transaction::Commit) => "COMMIT",
             StatementKind::Transaction(Transaction::Rollback | Transaction::RollbackTo(_)) => "ROLLBACK",
@@ -334,6 +435,7 @@ impl StatementKind {
             StatementKind::Show(_) | StatementKind::ShowRegions | StatementKind::ShowQuotas => "SHOW",
             StatementKind::SetConfig { .. } => "SELECT",
             StatementKind::Discard => "DISCARD ALL",
+            StatementKind::DiscardSequences => "DISCARD SEQUENCES",
             StatementKind::Nothing(tag) => tag,
             StatementKind::Deallocate(_) => "DEALLOCATE",
         }

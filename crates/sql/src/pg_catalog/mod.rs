@@ -84,9 +84,9 @@ impl System {
         } else {
             databases(&engine.keyspaces).await?
         };
-        let user_tables = active.catalog.tables(active.txn.as_mut(), &facts.database).await?;
+        let (user_tables, sequences) = active.catalog.tables_and_sequences(active.txn.as_mut(), &facts.database).await?;
         let procedures = active.catalog.procedures(active.txn.as_mut(), &facts.database).await?;
-        let mut tables = guarded(|| tables::make(&databases, &user_tables, &procedures, &facts.user))?;
+        let mut tables = guarded(|| tables::make(&databases, &user_tables, &sequences, &procedures, &facts.user))?;
         tables.insert(DATABASES.to_string(), guarded(|| databases::make(&databases))?);
         if wanted.iter().any(|name| name.table() == QUOTAS) {
             let infos = engine.quotas()?.list().await?;

@@ -1,6 +1,6 @@
 //! The numbers of objects (OIDs), derived from their ids.
 
-use crate::schema::{Index, TableDescriptor};
+use crate::schema::{Index, TableDescriptor, TableId};
 
 /// PostgreSQL gives numbers from here on to what users create.
 pub const FIRST_USER_OID: i64 = 16_384;
@@ -11,6 +11,8 @@ const PARTS_OF_KIND: i64 = 32;
 const KINDS: i64 = 4;
 /// PostgreSQL's own number of the schema `pg_catalog`.
 pub const PG_CATALOG_OID: i64 = 11;
+/// PostgreSQL's own number of the table `pg_class`.
+pub const PG_CLASS_OID: i64 = 1_259;
 /// The schema of all tables and procedures.
 pub const PUBLIC_OID: i64 = 2_200;
 /// The user that owns them.
@@ -22,7 +24,12 @@ pub const HEAP_OID: i64 = 2;
 
 /// The number of a table.
 pub fn table_oid(table: &TableDescriptor) -> i64 {
-    FIRST_USER_OID + i64::from(table.id.0)
+    relation_oid(table.id)
+}
+
+/// The number of the table or sequence with this id.
+pub fn relation_oid(id: TableId) -> i64 {
+    FIRST_USER_OID + i64::from(id.0)
 }
 
 /// The number of an index of a table; `None` is the primary key.

@@ -1,16 +1,19 @@
 //! The system tables, made from the descriptors.
 
 use super::maker::{Maker, flag, number, text};
-use super::oids::{BTREE_OID, HEAP_OID, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID, check_oid, foreign_key_oid, index_oid, indexes, table_oid};
+use super::oids::{
+    BTREE_OID, HEAP_OID, OWNER_OID, PG_CATALOG_OID, PG_CLASS_OID, PUBLIC_OID, check_oid, foreign_key_oid, index_oid, indexes, relation_oid,
+    table_oid,
+};
 use super::type_names::{ALL_TYPES, short_name};
-use crate::schema::{Action, DatabaseDescriptor, ProcedureDescriptor, TableDescriptor};
+use crate::schema::{Action, DatabaseDescriptor, Identity, ProcedureDescriptor, SequenceDescriptor, TableDescriptor, TableId};
 use datafusion::common::Result;
 use datafusion::logical_expr::TableSource;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The system tables that can be read.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 15] = [
     "pg_am",
     "pg_attrdef",
     "pg_attribute",
@@ -18,11 +21,13 @@ pub const NAMES: [&str; 13] = [
     "pg_collation",
     "pg_constraint",
     "pg_database",
+    "pg_depend",
     "pg_description",
     "pg_index",
     "pg_namespace",
     "pg_proc",
     "pg_roles",
+    "pg_sequence",
     "pg_type",
 ];
 
@@ -30,16 +35,30 @@ pub const NAMES: [&str; 13] = [
 pub fn make(
     databases: &[Arc<DatabaseDescriptor>],
     user_tables: &[Arc<TableDescriptor>],
+    sequences: &[Arc<SequenceDescriptor>],
     procedures: &[Arc<ProcedureDescriptor>],
     user: &str,
 ) -> Result<BTreeMap<String, Arc<dyn TableSource>>> {
     let mut tables = BTreeMap::new();
-    for maker in
-        [classes(user_tables), attributes(user_tables), defaults(user_tables), indexes_table(user_tables), constraints(user_tables)]
-    {
+    for maker in [
+        classes(user_tables, sequences),
+        attributes(user_tables),
+        defaults(user_tables),
+        indexes_table(user_tables),
+        constraints(user_tables),
+    ] {
         maker.finish(&mut tables)?;
     }
-    for maker in [namespaces(), access_methods(), types(), databases_table(databases), roles(user), super::procedures::table(procedures)] {
+    for maker in [
+        namespaces(),
+        access_methods(),
+        types(),
+        databases_table(databases),
+        roles(user),
+        super::procedures::table(procedures),
+        sequences_table(sequences),
+        dependencies(user_tables, sequences),
+    ] {
         maker.finish(&mut tables)?;
     }
     Maker::new("pg_collation").numbers(&["oid", "collnamespace"]).texts(&["collname"]).finish(&mut tables)?;
@@ -47,34 +66,37 @@ pub fn make(
     Ok(tables)
 }
 
-fn classes(tables: &[Arc<TableDescriptor>]) -> Maker {
+fn classes(tables: &[Arc<TableDescriptor>], sequences: &[Arc<SequenceDescriptor>]) -> Maker {
     let mut maker = Maker::new("pg_class")
         .numbers(&["oid", "relnamespace", "reltype", "reloftype", "relowner", "relam", "relfilenode", "reltablespace", "relpages"])
         .numbers(&["reltuples", "reltoastrelid", "relnatts", "relchecks"])
         .texts(&["relname", "relpersistence", "relkind", "relreplident", "relacl", "reloptions", "relpartbound"])
         .flags(&["relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity"])
         .flags(&["relforcerowsecurity", "relispopulated", "relispartition"]);
+    let relation = |oid: i64, name: &str, kind: &str, method: i64, columns: usize, checks: usize| {
+        [
+            ("oid", number(oid)),
+            ("relnamespace", number(PUBLIC_OID)),
+            ("relowner", number(OWNER_OID)),
+            ("relam", number(method)),
+            ("relnatts", number(columns as i64)),
+            ("relname", text(name)),
+            ("relpersistence", text("p")),
+            ("relkind", text(kind)),
+            ("relreplident", text("d")),
+            ("relhasindex", flag(kind == "r")),
+            ("relchecks", number(checks as i64)),
+            ("relispopulated", flag(true)),
+        ]
+    };
     for table in tables {
-        let relation = |oid: i64, name: &str, kind: &str, method: i64, columns: usize| {
-            [
-                ("oid", number(oid)),
-                ("relnamespace", number(PUBLIC_OID)),
-                ("relowner", number(OWNER_OID)),
-                ("relam", number(method)),
-                ("relnatts", number(columns as i64)),
-                ("relname", text(name)),
-                ("relpersistence", text("p")),
-                ("relkind", text(kind)),
-                ("relreplident", text("d")),
-                ("relhasindex", flag(kind == "r")),
-                ("relchecks", number(if kind == "r" { table.checks.len() as i64 } else { 0 })),
-                ("relispopulated", flag(true)),
-            ]
-        };
-        maker.row(&relation(table_oid(table), &table.name, "r", HEAP_OID, table.visible_columns().count()));
+        maker.row(&relation(table_oid(table), &table.name, "r", HEAP_OID, table.visible_columns().count(), table.checks.len()));
         for (index, name, columns, _) in indexes(table) {
-            maker.row(&relation(index_oid(table, index), name, "i", BTREE_OID, columns.len()));
+            maker.row(&relation(index_oid(table, index), name, "i", BTREE_OID, columns.len(), 0));
         }
+    }
+    for sequence in sequences {
+        maker.row(&relation(relation_oid(sequence.id), &sequence.name, "S", 0, 3, 0));
     }
     maker
 }
@@ -94,10 +116,58 @@ fn attributes(tables: &[Arc<TableDescriptor>]) -> Maker {
                 ("attnum", number(i64::from(column.id))),
                 ("atttypmod", number(i64::from(column.ty.type_modifier()))),
                 ("attname", text(column.name.as_str())),
-                ("attidentity", text("")),
+                ("attidentity", text(identity_code(column.identity))),
                 ("attgenerated", text("")),
                 ("attnotnull", flag(!column.nullable)),
                 ("atthasdef", flag(column.default.is_some())),
+            ]);
+        }
+    }
+    maker
+}
+
+fn identity_code(identity: Option<Identity>) -> &'static str {
+    match identity {
+        None => "",
+        Some(Identity::Always) => "a",
+        Some(Identity::ByDefault) => "d",
+    }
+}
+
+fn sequences_table(sequences: &[Arc<SequenceDescriptor>]) -> Maker {
+    let mut maker = Maker::new("pg_sequence")
+        .numbers(&["seqrelid", "seqtypid", "seqstart", "seqincrement", "seqmax", "seqmin", "seqcache"])
+        .flags(&["seqcycle"]);
+    for sequence in sequences {
+        maker.row(&[
+            ("seqrelid", number(relation_oid(sequence.id))),
+            ("seqtypid", number(i64::from(sequence.ty.oid()))),
+            ("seqstart", number(sequence.start)),
+            ("seqincrement", number(sequence.increment)),
+            ("seqmax", number(sequence.max)),
+            ("seqmin", number(sequence.min)),
+            ("seqcache", number(i64::from(sequence.cache.unwrap_or(1)))),
+            ("seqcycle", flag(sequence.cycle)),
+        ]);
+    }
+    maker
+}
+
+/// The columns that sequences go with: what `pg_depend` is asked for most.
+fn dependencies(tables: &[Arc<TableDescriptor>], sequences: &[Arc<SequenceDescriptor>]) -> Maker {
+    let mut maker =
+        Maker::new("pg_depend").numbers(&["classid", "objid", "objsubid", "refclassid", "refobjid", "refobjsubid"]).texts(&["deptype"]);
+    let by_name: BTreeMap<&str, TableId> = sequences.iter().map(|sequence| (sequence.name.as_str(), sequence.id)).collect();
+    for table in tables {
+        for owned in &table.sequences {
+            let Some(&sequence) = by_name.get(owned.name.as_str()) else { continue };
+            maker.row(&[
+                ("classid", number(PG_CLASS_OID)),
+                ("objid", number(relation_oid(sequence))),
+                ("refclassid", number(PG_CLASS_OID)),
+                ("refobjid", number(table_oid(table))),
+                ("refobjsubid", number(i64::from(owned.column))),
+                ("deptype", text(if owned.identity { "i" } else { "a" })),
             ]);
         }
     }

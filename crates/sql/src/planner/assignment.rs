@@ -1,10 +1,10 @@
 //! `SET column = expression`, in UPDATE and in ON CONFLICT DO UPDATE.
 
 use super::expression::{Compiler, Expressions, is_default};
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::assignment::{Amendment, Amendments, Assignments};
 use crate::parser::fold;
-use crate::schema::TableDescriptor;
+use crate::schema::{Identity, TableDescriptor};
 use crate::storage::operations;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::sql::sqlparser::ast::{self, AssignmentTarget};
@@ -20,8 +20,13 @@ pub fn target<'a>(table: &TableDescriptor, assignment: &'a ast::Assignment) -> S
     let name = name.0.last().and_then(ast::ObjectNamePart::as_ident).map(fold).unwrap_or_default();
     let column = table.column(&name).ok_or_else(|| {
         let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
-        SqlError::new(crate::error::SqlState::UndefinedColumn, message)
+        SqlError::new(SqlState::UndefinedColumn, message)
     })?;
+    if table.columns[column].identity == Some(Identity::Always) && !is_default(&assignment.value) {
+        let message = format!("column \"{name}\" can only be updated to DEFAULT");
+        return Err(SqlError::new(SqlState::GeneratedAlways, message)
+            .with_detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS.")));
+    }
     Ok((column, &assignment.value))
 }
 

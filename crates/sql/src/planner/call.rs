@@ -25,12 +25,14 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, name: &ObjectName, give
     let (parameters, given) = plan_given(cx, &name, procedure.is_some().then_some(&wanted), given)?;
     let procedure = procedure.expect("else what it is given does not fit");
     let statements = plan_body(cx, active, &procedure).await?;
-    let (mut tables, mut once) = (Vec::new(), false);
+    let (mut tables, mut sequences, mut once) = (Vec::new(), Vec::new(), false);
     for Statement { plan, .. } in &statements {
         tables.extend(plan.tables.iter().cloned());
+        sequences.extend(plan.sequences.iter().cloned());
         once |= plan.once;
     }
-    Ok(Plan { tables, once, parameters, columns: None, body: Body::Call(CallPlan { procedure, given, statements }) })
+    let body = Body::Call(CallPlan { procedure, given, statements });
+    Ok(Plan { sequences, once, ..Plan::of(tables, parameters, None, body) })
 }
 
 /// Plans the statements of a procedure, to see whether they make sense. In a database whose commits carry

@@ -3,46 +3,79 @@
 use super::Planning;
 use super::expression::Expressions;
 use super::parameters::Parameters;
-use crate::context::Facts;
-use crate::engine::Engine;
+use super::sequence::take_draws;
 use crate::error::{SqlError, SqlResult};
 use crate::executor::Defaults;
-use crate::executor::evaluate::{Compiled, Scope};
+use crate::executor::defaults::Default;
+use crate::executor::evaluate::Scope;
 use crate::parser;
-use crate::schema::{Column, TableDescriptor};
+use crate::schema::TableDescriptor;
+use crate::sequence::Draw;
+use crate::txn::Active;
+use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
 
-/// The defaults of `table`, of whose columns `columns` are given.
-pub fn defaults(engine: &Engine, facts: &Facts, table: &Arc<TableDescriptor>, columns: &[usize]) -> SqlResult<Defaults> {
-    let cx = Planning { engine, facts, hints: &[] };
+/// The expression of a default, and what is drawn for it.
+type Parsed = (ast::Expr, Vec<Draw>);
+
+/// The defaults of `table`, of whose columns `columns` are given; of these only those `asked` for.
+pub async fn defaults(
+    cx: Planning<'_>,
+    active: &mut Active,
+    table: &Arc<TableDescriptor>,
+    columns: &[usize],
+    asked: &[usize],
+) -> SqlResult<Defaults> {
     let given = (0..table.columns.len()).map(|column| columns.contains(&column)).collect();
-    let expr = |column: &Column| column.default.as_ref().map(|text| parsed(cx, text)).transpose();
-    let exprs: Vec<Option<ast::Expr>> = table.columns.iter().map(expr).collect::<SqlResult<_>>()?;
+    let mut parsed = Vec::with_capacity(table.columns.len());
+    for (position, column) in table.columns.iter().enumerate() {
+        if columns.contains(&position) && !asked.contains(&position) {
+            parsed.push(None);
+            continue;
+        }
+        let text = table.identity_sequence(position).map(parser::next_number).or_else(|| column.default.clone());
+        parsed.push(match text {
+            Some(text) => Some(parse(cx, active, &text).await?),
+            None => None,
+        });
+    }
     // All of them are made for one row.
-    let parameters = Parameters::of(&exprs, &[])?;
-    let value = |expr: Option<ast::Expr>| expr.map(|expr| compiled(cx, &expr, parameters.clone())).transpose();
-    let values = exprs.into_iter().map(value).collect::<SqlResult<_>>()?;
+    let exprs: Vec<&ast::Expr> = parsed.iter().flatten().map(|(expr, _)| expr).collect();
+    let values: Vec<Option<Default>> = {
+        let all: Vec<ast::Expr> = exprs.into_iter().cloned().collect();
+        let parameters = Parameters::of(&all, &numbers(parsed.iter().flatten().map(|(_, draws)| draws.len()).max().unwrap_or(0)))?;
+        let compiled = |(expr, draws): Parsed| {
+            let cx = Planning { hints: &[], ..cx };
+            let mut expressions = Expressions::new(cx, Scope::default(), parameters.clone())?;
+            let planned = expressions.plan(&expr, None, "DEFAULT")?;
+            Ok(Default { expr: expressions.finish().compile(planned)?, draws })
+        };
+        parsed.into_iter().map(|parsed| parsed.map(compiled).transpose()).collect::<SqlResult<_>>()?
+    };
     Ok(Defaults { table: table.clone(), values, given })
 }
 
 /// True if a default has another value for each row.
-pub fn varies_by_row(cx: Planning<'_>, default: &str) -> SqlResult<bool> {
-    let expr = parsed(cx, default)?;
-    let mut expressions = Expressions::new(cx, Scope::default(), Parameters::of(&expr, &[])?)?;
-    let varies = expressions.plan(&expr, None, "DEFAULT")?.is_volatile();
-    expressions.finish_definition().map(|_| varies)
+pub async fn varies_by_row(cx: Planning<'_>, active: &mut Active, default: &str) -> SqlResult<bool> {
+    let (expr, draws) = parse(cx, active, default).await?;
+    let mut expressions = Expressions::new(Planning { hints: &[], ..cx }, Scope::default(), Parameters::of(&expr, &numbers(draws.len()))?)?;
+    Ok(expressions.plan(&expr, None, "DEFAULT")?.is_volatile() || !draws.is_empty())
 }
 
-fn parsed(cx: Planning<'_>, text: &str) -> SqlResult<ast::Expr> {
+/// Errors 42P02 for parameters, and of what is drawn.
+async fn parse(cx: Planning<'_>, active: &mut Active, text: &str) -> SqlResult<Parsed> {
     let invalid = |error| SqlError::corrupted(format!("the default {text}"), error);
     let mut expr = parser::expression(text).map_err(invalid)?;
+    if !Parameters::of(&expr, &[])?.is_empty() {
+        return Err(SqlError::undefined_parameter(1));
+    }
+    let draws = take_draws(cx, active, &mut expr, 0).await?.draws;
     super::rewrite::rewrite(&mut expr, cx.facts)?;
-    Ok(expr)
+    Ok((expr, draws))
 }
 
-fn compiled(cx: Planning<'_>, expr: &ast::Expr, parameters: Parameters) -> SqlResult<Compiled> {
-    let mut expressions = Expressions::new(cx, Scope::default(), parameters)?;
-    let planned = expressions.plan(expr, None, "DEFAULT")?;
-    expressions.finish_definition()?.compile(planned)
+/// The types of so many numbers.
+fn numbers(count: usize) -> Vec<Option<SqlType>> {
+    vec![Some(SqlType::Int8); count]
 }

@@ -1,11 +1,12 @@
 //! What a CREATE or ALTER asks for, from the parsed statement; and whether the expressions of a table make sense.
 
 use super::defaults::defaults;
+use super::sequence::{identity, serial};
 use super::writer::{Existing, writer};
 use super::{Planning, unqualified};
-use crate::catalog::{CheckSpec, ColumnSpec, ForeignKeySpec, IndexSpec, KeySpec, ProcedureSpec, TableSpec};
+use crate::catalog::{CheckSpec, ColumnSpec, ForeignKeySpec, GeneratedSpec, IndexSpec, KeySpec, ProcedureSpec, SequenceOptions, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parser::{self, ProcedureDefinition, columns_named, fold, without_table};
+use crate::parser::{self, NumberFunction, ProcedureDefinition, columns_named, fold, without_table};
 use crate::schema::{Action, ProcedureParameter, TableDescriptor};
 use crate::txn::Active;
 use crate::types::SqlType;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 /// Refuses a table whose defaults and constraints no statement could use. Errors of planning.
 pub async fn check_table(cx: Planning<'_>, active: &mut Active, table: &Arc<TableDescriptor>) -> SqlResult<()> {
-    defaults(cx.engine, cx.facts, table, &[])?;
+    defaults(cx, active, table, &[], &[]).await?;
     writer(cx, active, table, Existing::Kept).await.map(drop)
 }
 
@@ -79,7 +80,10 @@ fn add(spec: &mut TableSpec, constraint: Constraint) -> SqlResult<()> {
 /// A column of CREATE TABLE or ADD COLUMN, of the table of that name.
 pub fn column_definition(definition: &ast::ColumnDef, table: &str, database: &str) -> SqlResult<ColumnDefinition> {
     let name = fold(&definition.name);
-    let mut column = ColumnSpec { name: name.clone(), ty: SqlType::from_ast(&definition.data_type)?, nullable: true, default: None };
+    let serial = serial(&definition.data_type);
+    let ty = serial.map_or_else(|| SqlType::from_ast(&definition.data_type), Ok)?;
+    let generated = serial.map(|_| GeneratedSpec { identity: None, name: None, options: SequenceOptions::default() });
+    let mut column = ColumnSpec { name: name.clone(), ty, nullable: serial.is_none(), default: None, generated };
     let mut constraints = Vec::new();
     for option in &definition.options {
         let constraint_name = || option.name.as_ref().map(fold);
@@ -97,11 +101,21 @@ pub fn column_definition(definition: &ast::ColumnDef, table: &str, database: &st
                 let spec = foreign_key_spec(constraint_name(), vec![name.clone()], foreign, database)?;
                 constraints.push(Constraint::ForeignKey(spec));
             }
+            ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
+                if column.generated.is_some() {
+                    let message = format!("multiple identity specifications for column \"{name}\" of table \"{table}\"");
+                    return Err(SqlError::syntax(message));
+                }
+                column.generated = Some(identity(*generated_as, sequence_options.as_deref().unwrap_or_default(), database)?);
+            }
             ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
                 return Err(SqlError::unsupported("generated columns are not supported"));
             }
             other => return Err(SqlError::unsupported(format!("the column option {other} is not supported"))),
         }
+    }
+    if column.generated.is_some() && column.default.is_some() {
+        return Err(SqlError::syntax(format!("multiple default values specified for column \"{name}\" of table \"{table}\"")));
     }
     Ok(ColumnDefinition { column, constraints })
 }
@@ -109,6 +123,9 @@ pub fn column_definition(definition: &ast::ColumnDef, table: &str, database: &st
 /// The text of a default; `DEFAULT NULL` is none.
 pub fn default_text(value: &ast::Expr) -> SqlResult<Option<String>> {
     let is_null = matches!(value, ast::Expr::Value(value) if value.value == ast::Value::Null);
+    if parser::calls(value, |function| function == NumberFunction::OfColumn) {
+        return Err(SqlError::unsupported("pg_get_serial_sequence() is not supported in a DEFAULT").with_hint("Name the sequence."));
+    }
     if is_null { Ok(None) } else { parser::kept(value).map(Some) }
 }
 

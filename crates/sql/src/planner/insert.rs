@@ -16,7 +16,7 @@ use crate::executor::evaluate::{Scope, constant};
 use crate::executor::insert::{Cell, InsertPlan, Source};
 use crate::executor::{Body, Plan};
 use crate::parser::fold;
-use crate::schema::TableDescriptor;
+use crate::schema::{Identity, TableDescriptor};
 use crate::txn::Active;
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast;
@@ -67,22 +67,31 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
     let (cells, updates, outputs) = (cells.finish_with(&types), updates.finish_with(&types), outputs.finish());
     let returning = planned_returning.map(|planned| planned.compile(&outputs, &table)).transpose()?;
     let update = planned_update.map(|planned| planned.compile(&updates)).transpose()?;
+    let mut asked: Vec<usize> = Vec::new();
     let (columns, source) = match query_plan {
-        Some(plan) => (given(&table, columns, plan.columns().len(), &insert.columns)?, Source::Query(plan)),
+        Some(plan) => {
+            let columns = given(&table, columns, plan.columns().len(), &insert.columns)?;
+            check_generated(&table, &columns, &[])?;
+            (columns, Source::Query(plan))
+        }
         None => {
             let width = values.first().map_or(0, Vec::len);
             let columns = given(&table, columns, width, &insert.columns)?;
+            check_generated(&table, &columns, &planned_values)?;
+            let by_default = |(place, _): &(usize, &usize)| planned_values.iter().any(|row| row.get(*place).is_some_and(Option::is_none));
+            asked.extend(columns.iter().enumerate().filter(by_default).map(|(_, &column)| column));
             let rows = planned_values.into_iter().map(|row| compile_row(&cells, &table, &columns, row)).collect::<SqlResult<_>>()?;
             (columns, Source::Values(rows))
         }
     };
-    let defaults = defaults(cx.engine, cx.facts, &table, &columns)?;
+    let defaults = defaults(cx, active, &table, &columns, &asked).await?;
     let result_columns = returning.as_ref().map(|returning| returning.columns.clone());
     let existing = if update.is_some() { Existing::Changed } else { Existing::Kept };
     let (writer, others) = writer(cx, active, &table, existing).await?;
     tables.extend(others);
+    let sequences = defaults.sequences().collect();
     let body = Body::Insert(InsertPlan { writer, source, defaults, columns, on_conflict, update, returning });
-    Ok(Plan { tables, once: false, parameters: outputs.parameters, columns: result_columns, body })
+    Ok(Plan { sequences, ..Plan::of(tables, outputs.parameters, result_columns, body) })
 }
 
 /// The rows of `VALUES (…), (…)` with nothing around them.
@@ -126,6 +135,24 @@ fn given(table: &TableDescriptor, mut columns: Vec<usize>, width: usize, names: 
     debug_assert!(columns.len() <= table.columns.len());
     columns.truncate(width);
     Ok(columns)
+}
+
+/// Refuses values for columns that only their sequences give values. Error 428C9.
+fn check_generated(table: &TableDescriptor, columns: &[usize], rows: &[Vec<PlannedCell>]) -> SqlResult<()> {
+    for (place, &column) in columns.iter().enumerate() {
+        let definition = &table.columns[column];
+        if definition.identity != Some(Identity::Always)
+            || rows.iter().all(|row| row.get(place).is_some_and(Option::is_none)) && !rows.is_empty()
+        {
+            continue;
+        }
+        return Err(SqlError::new(
+            SqlState::GeneratedAlways,
+            format!("cannot insert a non-DEFAULT value into column \"{}\"", definition.name),
+        )
+        .with_detail(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", definition.name)));
+    }
+    Ok(())
 }
 
 /// A cell before parameters have their types: `None` is DEFAULT.

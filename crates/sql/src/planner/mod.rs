@@ -27,6 +27,7 @@ mod resolver;
 mod returning;
 mod rewrite;
 mod select;
+mod sequence;
 mod singleton;
 mod tokens;
 mod writer;
@@ -37,15 +38,17 @@ pub use conversion::{Conversion, conversion};
 pub use defaults::{defaults, varies_by_row};
 pub use definition::{Constraint, check_table, column_definition, constraint, default_text, index_spec, procedure_spec, table_spec};
 pub use rewrite::unqualified;
+pub use sequence::{identity, identity_of, sequence_options};
 pub use tokens::plan as plan_tokens;
 pub use writer::{Existing, writer};
 
 use crate::context::Facts;
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult};
-use crate::executor::Plan;
-use crate::executor::result::check_columns;
-use crate::parser::{StatementKind, names};
+use crate::executor::result::{ResultColumn, check_columns};
+use crate::executor::set_numbers::SetNumbersPlan;
+use crate::executor::{Body, Plan};
+use crate::parser::{StatementKind, names, set_calls};
 use crate::pg_catalog;
 use crate::txn::Active;
 use crate::types::SqlType;
@@ -72,17 +75,32 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -
 
 async fn of_any_width(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
     match kind {
-        StatementKind::Query { query, .. } => {
+        StatementKind::Numbers(query) if let Some((given, names)) = set_calls(query)? => {
+            let given = StatementKind::Query { query: given, for_update: false };
+            let given = Box::pin(of_any_width(cx, active, &given)).await?;
+            let columns = names.into_iter().map(|name| ResultColumn { name: names::shown(&name), ty: SqlType::Int8 }).collect();
+            let body = SetNumbersPlan { database: cx.facts.database.clone(), given: Box::new(given) };
+            let parameters = body.given.parameters.clone();
+            let (once, sequences) = (body.given.once, body.given.sequences.clone());
+            Ok(Plan { once, sequences, ..Plan::of(body.given.tables.clone(), parameters, Some(columns), Body::SetNumbers(body)) })
+        }
+        StatementKind::Query { query, .. } | StatementKind::Numbers(query) => {
             let mut query = pg_catalog::simplified(query)?;
             names::name_columns(&mut query);
+            let (taken, hints) = sequence::taken(cx, active, &mut query).await?;
+            let cx = Planning { hints: &hints, ..cx };
             rewrite::rewrite(&mut query, cx.facts)?;
             if let Some(plan) = singleton::plan(cx, &query)? {
-                return Ok(plan);
+                return Ok(taken.into_plan(plan));
             }
-            if let Some(plan) = select::plan(cx, active, &query).await? {
-                return Ok(plan);
+            if !taken.draws.is_empty() {
+                return Err(sequence::out_of_place());
             }
-            query::plan(cx, active, ast::Statement::Query(query)).await
+            let plan = match select::plan(cx, active, &query).await? {
+                Some(plan) => plan,
+                None => query::plan(cx, active, ast::Statement::Query(query)).await?,
+            };
+            Ok(taken.into_plan(plan))
         }
         StatementKind::Explain(statement) => {
             let mut statement = (**statement).clone();
@@ -91,8 +109,10 @@ async fn of_any_width(cx: Planning<'_>, active: &mut Active, kind: &StatementKin
         }
         StatementKind::Insert(insert) => {
             let mut insert = insert.clone();
+            let (taken, hints) = sequence::taken_from_values(cx, active, &mut insert).await?;
+            let cx = Planning { hints: &hints, ..cx };
             rewrite::rewrite(&mut insert, cx.facts)?;
-            insert::plan(cx, active, *insert).await
+            insert::plan(cx, active, *insert).await.map(|plan| taken.into_plan(plan))
         }
         StatementKind::Update(update) => {
             let mut update = update.clone();

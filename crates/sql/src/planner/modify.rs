@@ -124,7 +124,7 @@ async fn plan_by_keys(
     let (writer, mut tables) = writer(cx, active, &table, Existing::Changed).await?;
     tables.push(table);
     let body = Body::Modify(ModifyPlan { writer, rows: Source::Keys { access, filter }, change, returning });
-    Ok(Plan { tables, once: false, parameters: compiler.parameters, columns, body })
+    Ok(Plan::of(tables, compiler.parameters, columns, body))
 }
 
 async fn plan_by_query(
@@ -164,5 +164,5 @@ async fn plan_by_query(
     tables.extend(others);
     tables.push(table);
     let body = Body::Modify(ModifyPlan { writer, rows: Source::Query(plan), change, returning });
-    Ok(Plan { tables, once: false, parameters: compiler.parameters, columns, body })
+    Ok(Plan::of(tables, compiler.parameters, columns, body))
 }

@@ -80,6 +80,11 @@ impl Parameters {
         share(self.growing)
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.types.len()
+    }
+
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()

@@ -35,7 +35,7 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, statement: ast::Stateme
     let Names { tables, sources, once } = names(cx, active, &statement, None).await?;
     let (plan, parameters) = logical(cx, sources, statement)?;
     let columns: Vec<ResultColumn> = plan.plan.schema().fields().iter().map(|field| column_of(field)).collect();
-    Ok(Plan { tables, once, parameters: parameters.finish(), columns: Some(columns.into()), body: Body::Query(plan) })
+    Ok(Plan { once, ..Plan::of(tables, parameters.finish(), Some(columns.into()), Body::Query(plan)) })
 }
 
 /// Finds the tables that a statement names; `with_hidden` shows all columns of the table of that name.

@@ -9,7 +9,7 @@
 use crate::context::Facts;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::names::MARK;
-use crate::parser::walk_mut;
+use crate::parser::{NumberFunction, walk_mut};
 use crate::pg_catalog::site_table;
 use crate::types::{SqlType, parse_text, to_text};
 use datafusion::sql::sqlparser::ast::{
@@ -85,6 +85,9 @@ impl Rewriter<'_> {
                 if function.name.0.len() > 1 && function.name.0[0].to_string().eq_ignore_ascii_case("pg_catalog") {
                     function.name.0.remove(0);
                 }
+                if NumberFunction::of(function).is_some() {
+                    return Err(super::sequence::out_of_place());
+                }
                 let name = function.name.to_string().to_lowercase();
                 if matches!(name.as_str(), "gen_random_uuid" | "uuid_generate_v4") {
                     return Ok(Some(random_uuid(function)));
@@ -113,6 +116,7 @@ impl Rewriter<'_> {
                 Ok(None)
             }
             Expr::Cast { expr: inner, data_type: DataType::Custom(name, _), .. } => Ok(self.catalog_cast(inner, name)),
+            Expr::Cast { expr: inner, data_type: DataType::Regclass, .. } => Ok(Some((**inner).clone())),
             Expr::Cast { expr: inner, data_type: DataType::Uuid, .. } => match inner.as_ref() {
                 Expr::Value(value) => match &value.value {
                     Value::SingleQuotedString(text) => {

@@ -57,13 +57,8 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, query: &ast::Query) -> 
     let columns = Some(projection.columns.clone());
     let of_one_row = access.answers() && access.is_single() && projection.is_plain() && limit.is_none() && offset.is_none();
     let select = Select { table: table.clone(), access, filter, projection, reverse, limit, offset, of_one_row };
-    Ok(Some(Plan {
-        tables: vec![table],
-        once: false,
-        parameters: compiler.parameters,
-        columns,
-        body: Body::Select(SelectPlan(Arc::new(select))),
-    }))
+    let body = Body::Select(SelectPlan(Arc::new(select)));
+    Ok(Some(Plan::of(vec![table], compiler.parameters, columns, body)))
 }
 
 /// The parts of a query that may take the fast path.

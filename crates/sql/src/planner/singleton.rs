@@ -35,7 +35,7 @@ pub fn plan(cx: Planning<'_>, query: &ast::Query) -> SqlResult<Option<Plan>> {
         .collect::<SqlResult<Vec<_>>>()?;
     let columns: Arc<[ResultColumn]> = row.iter().map(|(_, column)| column.clone()).collect();
     let body = Body::Singleton(SingletonPlan(row));
-    Ok(Some(Plan { tables: Vec::new(), once: false, parameters: compiler.parameters, columns: Some(columns), body }))
+    Ok(Some(Plan::of(Vec::new(), compiler.parameters, Some(columns), body)))
 }
 
 /// The named expressions of `SELECT …` with nothing after them.

@@ -57,7 +57,13 @@ pub async fn writer(
             }
         }
         let sets_default = |foreign: &ForeignKey| [foreign.on_delete, foreign.on_update].contains(&Action::SetDefault);
-        let defaults = table.foreign_keys.iter().any(sets_default).then(|| defaults(cx.engine, cx.facts, &table, &[])).transpose()?;
+        let defaults = match table.foreign_keys.iter().any(sets_default) {
+            true => Some(defaults(cx, active, &table, &[], &[]).await?),
+            false => None,
+        };
+        for foreign in table.foreign_keys.iter().filter(|foreign| sets_default(foreign)) {
+            foreign.columns.iter().try_for_each(|&column| defaults.as_ref().map_or(Ok(()), |defaults| defaults.check_undrawn(column)))?;
+        }
         rules.push(Rules { checks: checks(cx, &table)?, table, parents, children, defaults });
     }
     others.extend(tables.into_iter().skip(1));

@@ -1,6 +1,6 @@
 //! A table as the planner and the row layer see it.
 
-use super::{DatabaseId, ForeignKey, IndexId, Referrer, TableId};
+use super::{DatabaseId, ForeignKey, Identity, IndexId, OwnedSequence, Referrer, TableId};
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,9 @@ pub struct Column {
     pub nullable: bool,
     /// The expression, in SQL, of the value of rows that give none.
     pub default: Option<String>,
+    /// What may be given to it, if it is an identity column: a sequence of its table gives it values then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
     /// True for the row id of a table without a primary key, which `SELECT *` does not show.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
@@ -32,7 +35,7 @@ pub struct Column {
 impl Column {
     /// A column that may be NULL and has no default.
     pub fn new(id: u32, name: impl Into<String>, ty: SqlType) -> Column {
-        Column { id, name: name.into(), ty, nullable: true, default: None, hidden: false, missing: None }
+        Column { id, name: name.into(), ty, nullable: true, default: None, identity: None, hidden: false, missing: None }
     }
 }
 
@@ -92,6 +95,9 @@ pub struct TableDescriptor {
     /// The constraints of tables that reference it, itself among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub referenced_by: Vec<Referrer>,
+    /// The sequences that go with its columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sequences: Vec<OwnedSequence>,
     /// The id of the next column.
     pub(crate) next_column: u32,
     /// The id of the next index.
@@ -121,6 +127,12 @@ impl TableDescriptor {
             return Some(None);
         }
         self.indexes.iter().find(|index| index.unique && just_these(&index.columns)).map(Some)
+    }
+
+    /// The sequence that gives an identity column its values.
+    pub fn identity_sequence(&self, column: usize) -> Option<&str> {
+        let Column { id, identity: Some(_), .. } = &self.columns[column] else { return None };
+        self.sequences.iter().find(|owned| owned.identity && owned.column == *id).map(|owned| owned.name.as_str())
     }
 
     /// The position of the column with that id.
@@ -172,6 +184,8 @@ impl TableDescriptor {
             && self.indexes.iter().all(|index| key(&index.columns) && (1..self.next_index).contains(&index.id.0))
             && self.indexes.iter().flat_map(|index| &index.columns).all(|position| !self.columns[*position].hidden)
             && self.checks.iter().flat_map(|check| &check.columns).all(|position| *position < self.columns.len())
+            && (0..self.columns.len()).all(|column| self.columns[column].identity.is_none() || self.identity_sequence(column).is_some())
+            && self.sequences.iter().all(|owned| self.position_of(owned.column).is_some())
             && self.foreign_keys.iter().all(|foreign| key(&foreign.columns) && foreign.columns.len() == foreign.parent_columns.len())
     }
 }

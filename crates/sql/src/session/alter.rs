@@ -9,19 +9,21 @@
 //! each row. Constraints look at all rows; so rows are rewritten for a new primary key, and for a type that stores them in another way.
 
 use super::Session;
-use crate::catalog::{CheckSpec, ForeignKeySpec, IndexSpec, KeySpec, undefined_constraint, visible, with_column};
+use crate::catalog::{CheckSpec, ForeignKeySpec, IndexSpec, KeySpec, SequenceOptions, undefined_constraint, visible, with_column};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::executor::reshape::rewrite;
+use crate::executor::Defaults;
+use crate::executor::reshape::{all_rows, rewrite};
 use crate::parser::{columns_named, fold};
 use crate::planner::{
-    Constraint, Conversion, Existing, Planning, check_table, column_definition, constraint, conversion, default_text, defaults,
+    Constraint, Conversion, Existing, Planning, check_table, column_definition, constraint, conversion, default_text, defaults, identity,
     unqualified, varies_by_row, writer,
 };
-use crate::schema::{ForeignKey, TableDescriptor};
-use crate::storage::{Row, each_page, missing};
+use crate::schema::{ForeignKey, TableDescriptor, bounds};
+use crate::storage::{self, Row, each_page, missing};
 use crate::txn::Active;
 use datafusion::sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, ObjectName, RenameTableNameKind, TableConstraint,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, GeneratedAs, ObjectName, RenameTableNameKind,
+    TableConstraint,
 };
 use std::sync::Arc;
 
@@ -29,8 +31,11 @@ impl Session {
     /// ALTER TABLE.
     pub(super) async fn alter_table(&self, active: &mut Active, alter: &AlterTable) -> SqlResult<()> {
         let mut name = fold(&unqualified(&alter.name, &self.facts.database)?);
-        match self.table_now(active, &name).await {
+        let before = match self.table_now(active, &name).await {
             Err(error) if alter.if_exists && error.state() == SqlState::UndefinedTable => return Ok(()),
+            Err(error) if error.state() == SqlState::WrongObjectType => {
+                return self.alter_sequence_as_table(active, &name, alter, error).await;
+            }
             found => found?,
         };
         active.deferred.refuse_change("ALTER TABLE", &name)?;
@@ -47,6 +52,7 @@ impl Session {
             self.take_action(active, &name, action).await?;
         }
         let table = self.table_now(active, &name).await?;
+        active.catalog.settle_defaults(active.txn.as_mut(), Some(&before), Some(&table)).await?;
         check_table(self.planning(), active, &table).await
     }
 
@@ -118,19 +124,23 @@ impl Session {
             Some(default) => {
                 let position = before.columns.len();
                 let after = Arc::new(with_column(&before, column, None)?);
-                let defaults = defaults(&self.engine, &self.facts, &after, &[])?;
-                if varies_by_row(self.planning(), default)? {
-                    let after = catalog.add_column(txn, &before, column, None)?;
-                    let with_value = |row: &Row| {
-                        let value = defaults.value(&self.engine, position)?;
-                        Ok(row.iter().cloned().chain([value]).collect())
-                    };
-                    rewrite(&self.engine, txn, &before, &after, |rows| rows.iter().map(with_value).collect()).await?;
+                let defaults = defaults(self.planning(), active, &after, &[], &[]).await?;
+                if varies_by_row(self.planning(), active, default).await? {
+                    let after = active.catalog.add_column(active.txn.as_mut(), &before, column, None)?;
+                    self.fill_column(active, &before, &after, &defaults).await?;
                     after
                 } else {
-                    let value = defaults.value(&self.engine, position)?;
-                    catalog.add_column(txn, &before, column, missing(&column.ty, &value)?)?
+                    let value = defaults.undrawn(&self.engine, position)?;
+                    active.catalog.add_column(active.txn.as_mut(), &before, column, missing(&column.ty, &value)?)?
                 }
+            }
+            None if let Some(generated) = &column.generated => {
+                let position = before.columns.len();
+                let plain = catalog.add_column(txn, &before, column, None)?;
+                let after = catalog.add_sequence(txn, &plain, position, generated).await?;
+                let defaults = defaults(self.planning(), active, &after, &[], &[]).await?;
+                self.fill_column(active, &before, &after, &defaults).await?;
+                after
             }
             None => {
                 if !column.nullable {
@@ -146,6 +156,24 @@ impl Session {
         Ok(())
     }
 
+    /// Rewrites the rows of a table that has got one more column, with its default for each.
+    async fn fill_column(
+        &self,
+        active: &mut Active,
+        before: &Arc<TableDescriptor>,
+        after: &Arc<TableDescriptor>,
+        defaults: &Defaults,
+    ) -> SqlResult<()> {
+        let (old, _charge) = all_rows(&self.engine, active.txn.as_mut(), before).await?;
+        let mut rows = Vec::with_capacity(old.len());
+        for row in old {
+            let value = defaults.drawn(&self.engine, &self.drawn, active, before.columns.len()).await?;
+            let new = row.iter().cloned().chain([value]).collect();
+            rows.push((row, new));
+        }
+        storage::rewrite(active.txn.as_mut(), before, after, &rows)
+    }
+
     async fn alter_column(
         &self,
         active: &mut Active,
@@ -156,6 +184,11 @@ impl Session {
         use AlterColumnOperation as Action;
         let position = visible(&before, column)?;
         let mut after = TableDescriptor::clone(&before);
+        if before.columns[position].identity.is_some()
+            && matches!(operation, Action::SetDefault { .. } | Action::DropDefault | Action::DropNotNull)
+        {
+            return Err(SqlError::syntax(format!("column \"{column}\" of relation \"{}\" is an identity column", before.name)));
+        }
         match operation {
             Action::SetNotNull => {
                 self.check_no_nulls(active, &before, position).await?;
@@ -169,7 +202,17 @@ impl Session {
             Action::DropDefault => after.columns[position].default = None,
             Action::SetDataType { data_type, using, .. } => {
                 let Conversion { ty, value } = conversion(self.planning(), &before, position, data_type, using.as_ref())?;
+                if before.columns[position].identity.is_some() && bounds(ty).is_none() {
+                    let message = "identity column type must be smallint, integer, or bigint";
+                    return Err(SqlError::new(SqlState::InvalidParameterValue, message));
+                }
                 after.columns[position].ty = ty;
+                if let Some(sequence) = before.identity_sequence(position) {
+                    let options = SequenceOptions { ty: Some(ty), ..SequenceOptions::default() };
+                    let (catalog, txn) = (&mut active.catalog, active.txn.as_mut());
+                    let sequence = catalog.sequence_to_alter(txn, &self.facts.database, sequence).await?;
+                    catalog.alter_sequence(txn, &sequence, &options).await?;
+                }
                 if let Some(value) = value {
                     self.refuse_references(active, &before, position).await?;
                     after.columns[position].missing = None;
@@ -181,7 +224,14 @@ impl Session {
                     rewrite(&self.engine, active.txn.as_mut(), &before, &after, convert).await?;
                 }
             }
-            Action::AddGenerated { .. } => return Err(SqlError::unsupported("generated columns are not supported")),
+            Action::AddGenerated { generated_as, sequence_options } => {
+                let generated = identity(
+                    generated_as.unwrap_or(GeneratedAs::ByDefault),
+                    sequence_options.as_deref().unwrap_or_default(),
+                    &self.facts.database,
+                )?;
+                return self.add_identity(active, &before, position, &generated).await;
+            }
         }
         active.catalog.alter(active.txn.as_mut(), after).map(drop)
     }
@@ -265,7 +315,7 @@ impl Session {
         each_page(active.txn.as_mut(), table, look).await
     }
 
-    async fn table_now(&self, active: &mut Active, name: &str) -> SqlResult<Arc<TableDescriptor>> {
+    pub(super) async fn table_now(&self, active: &mut Active, name: &str) -> SqlResult<Arc<TableDescriptor>> {
         active.catalog.table_to_alter(active.txn.as_mut(), &self.facts.database, name).await
     }
 

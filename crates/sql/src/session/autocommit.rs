@@ -19,6 +19,7 @@
 //! | a definition by itself | 5 times | none | `DDL_ATTEMPTS_MAX` in `ddl.rs` |
 //! | planning ahead of a run, for a description | twice, the second time with tables read at a majority | none | `run.rs`: `plan_ahead` |
 //! | planning, where tables of the cache may be old | twice, the second time with tables read anew | none | `run.rs`: `plan` |
+//! | a block of numbers of a sequence, within any of these | 4 times | at random: up to 4 ms, doubled each time, up to 200 ms | `ATTEMPTS_MAX` in `sequence/blocks.rs` |
 //! | an explicit transaction, or several statements of one text that are no operations | once: the client is told 40001 | | |
 //!
 //! Beneath each of these runs, in Replicated Commit (`replicated-commit/src/config.rs`) and in quotas:
@@ -45,6 +46,7 @@ use super::{Open, Outcome, Session, State, as_of};
 use crate::context::ReadPreference;
 use crate::error::{SqlError, SqlResult};
 use crate::executor::{Effect, Plan, RowStream};
+use crate::parser::StatementKind;
 use crate::txn::TransactionHandle;
 use crate::types::Datum;
 use futures::StreamExt;
@@ -67,6 +69,7 @@ impl Session {
         }
         let mut attempt = 0;
         loop {
+            self.drawn.begin_again();
             let mode = self.autocommit_mode(prepared, attempt)?;
             attempt += 1;
             match self.attempt(mode, prepared, parameters, attempt > 1).await {
@@ -110,6 +113,13 @@ impl Session {
             Err(error) => {
                 handle.rollback(error.is_retryable()).await;
                 Err(error)
+            }
+            // Numbers are given, or set, before the client is told of them.
+            Ok((plan, Effect::Rows(rows))) if matches!(kind, StatementKind::Numbers(_)) => {
+                let rows = self.gathered(rows).await?;
+                self.commit_transaction(&handle).await?;
+                self.interrupt.disarm();
+                Ok(outcome(kind, &plan, Effect::Rows(rows)))
             }
             Ok((plan, effect @ Effect::Rows(_))) => {
                 self.state = State::Implicit(Open::new(mode, Some(handle), self.facts.settings.clone()));

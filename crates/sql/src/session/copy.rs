@@ -8,8 +8,8 @@ use super::{Company, Open, Outcome, Session, State};
 use crate::catalog::visible;
 use crate::context::ReadPreference;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::executor::Steps;
 use crate::executor::writer::Unsettled;
+use crate::executor::{Running, Steps};
 use crate::one_shot::{Merged, Unmerged};
 use crate::parser::{CopyFrom, CopyKind, fold};
 use crate::planner::{Existing, defaults, unqualified, writer};
@@ -51,7 +51,7 @@ impl Session {
         if let Some(&twice) = columns.iter().find(|column| !named.insert(**column)) {
             return Err(SqlError::duplicate_column(&table.columns[twice].name));
         }
-        let defaults = defaults(&self.engine, &self.facts, &table, &columns)?;
+        let defaults = defaults(self.planning(), &mut *handle.lock().await?, &table, &columns, &[]).await?;
         // The rows that its rows reference are to be looked up.
         let sink = if travels && !writer.references() {
             Sink::Operations { steps: Steps::new(table.clone()), bytes: 0 }
@@ -91,7 +91,7 @@ impl Session {
                 Input::Tuples(tuples) => tuples.end()?,
                 Input::Lines(lines) => {
                     if let Some(line) = lines.last()? {
-                        self.take_line(&mut copy, &line)?;
+                        self.take_line(&mut copy, &line).await?;
                     }
                 }
             }
@@ -125,11 +125,11 @@ impl Session {
         loop {
             match &mut copy.input {
                 Input::Lines(lines) => match lines.take()? {
-                    Some(line) => self.take_line(copy, &line)?,
+                    Some(line) => self.take_line(copy, &line).await?,
                     None => break,
                 },
                 Input::Tuples(tuples) => match tuples.take()? {
-                    Some(fields) => self.take_row(copy, &Fields::Binary(fields))?,
+                    Some(fields) => self.take_row(copy, &Fields::Binary(fields)).await?,
                     None => break,
                 },
             }
@@ -140,18 +140,23 @@ impl Session {
         Ok(())
     }
 
-    fn take_line(&self, copy: &mut CopyIn, line: &BytesMut) -> SqlResult<()> {
+    async fn take_line(&self, copy: &mut CopyIn, line: &BytesMut) -> SqlResult<()> {
         if std::mem::take(&mut copy.header_pending) {
             copy.line += 1;
             return Ok(());
         }
         let fields = fields(&copy.format, line).map_err(|error| copy.place(error))?;
-        self.take_row(copy, &Fields::Text(fields))
+        self.take_row(copy, &Fields::Text(fields)).await
     }
 
-    fn take_row(&self, copy: &mut CopyIn, fields: &Fields) -> SqlResult<()> {
+    async fn take_row(&self, copy: &mut CopyIn, fields: &Fields) -> SqlResult<()> {
         copy.line += 1;
-        let row = copy.row(&self.engine, fields).map_err(|error| copy.place(error))?;
+        let cx = Running { engine: &self.engine, handle: &copy.handle, drawn: &self.drawn, parameters: &[] };
+        let row = match copy.defaults.draw() {
+            true => self.interrupt.within(copy.row(cx, fields)).await,
+            false => copy.row(cx, fields).await,
+        };
+        let row = row.map_err(|error| copy.place(error))?;
         if matches!(copy.sink, Sink::Operations { .. }) {
             copy.writer.check(&self.engine, 1, |_| &row).map_err(|error| copy.place(error))?;
         }

@@ -3,10 +3,9 @@
 mod lines;
 mod tuples;
 
-use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::writer::Unsettled;
-use crate::executor::{Defaults, Steps, Writer};
+use crate::executor::{Defaults, Running, Steps, Writer};
 use crate::parser::CopyFormat;
 use crate::storage::{Batch, Row};
 use crate::txn::TransactionHandle;
@@ -89,7 +88,7 @@ impl CopyIn {
     }
 
     /// The row that fields make.
-    pub(super) fn row(&self, engine: &Engine, fields: &Fields) -> SqlResult<Row> {
+    pub(super) async fn row(&self, cx: Running<'_>, fields: &Fields) -> SqlResult<Row> {
         let given = match fields {
             Fields::Text(fields) => fields.len(),
             Fields::Binary(fields) => fields.len(),
@@ -102,7 +101,7 @@ impl CopyIn {
             };
             return Err(SqlError::new(SqlState::BadCopyFileFormat, message));
         }
-        let mut row = self.defaults.row(engine)?;
+        let mut row = self.defaults.row(cx).await?;
         for (position, &column) in self.columns.iter().enumerate() {
             let ty = &self.writer.table.columns[column].ty;
             row[column] = match fields {

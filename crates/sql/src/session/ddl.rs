@@ -6,9 +6,10 @@ use super::{Company, Outcome, Session, State};
 use crate::context::of_database;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::delete_all;
-use crate::parser::{Create, ProcedureDefinition, StatementKind, fold};
-use crate::planner::{check_procedure, check_table, index_spec, procedure_name, procedure_spec, table_spec, unqualified};
+use crate::parser::{Create, ProcedureDefinition, SequenceCommand, StatementKind, fold};
+use crate::planner::{check_procedure, check_table, index_spec, procedure_name, procedure_spec, sequence_options, table_spec, unqualified};
 use crate::protocols::{PROTOCOLS, Protocol, SharedOption};
+use crate::sequence::Counter;
 use crate::txn::{Active, TransactionHandle};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast;
@@ -78,9 +79,13 @@ impl Session {
         match kind {
             StatementKind::Create(Create::Procedure(definition)) => return self.create_procedure(active, definition).await,
             StatementKind::AlterTable(alter) => return self.alter_table(active, alter).await,
+            StatementKind::AlterIdentity { table, if_exists, column, change } => {
+                return self.alter_identity(active, table, *if_exists, column, change).await;
+            }
             StatementKind::RenameIndex { name, to } => return self.rename_index(active, name, to).await,
             StatementKind::Create(Create::Table(table)) => return self.create_table(active, table).await,
-            StatementKind::Truncate { names, cascade } => return self.truncate(active, names, *cascade).await,
+            StatementKind::Truncate { names, cascade, restart } => return self.truncate(active, names, *cascade, *restart).await,
+            StatementKind::Sequence(command) => return self.change_sequence(active, command).await,
             StatementKind::Drop { object, if_exists, names, cascade } => {
                 return self.drop_named(active, *object, *if_exists, names, *cascade).await;
             }
@@ -169,6 +174,7 @@ impl Session {
                     }
                     catalog.drop_index(txn.as_mut(), database, &name, if_exists, cascade).await?
                 }
+                ast::ObjectType::Sequence => catalog.drop_sequence(txn.as_mut(), database, &name, if_exists, cascade).await?,
                 _ => {
                     deferred.refuse_change("DROP TABLE", &name)?;
                     catalog.drop_table(txn.as_mut(), database, &name, if_exists, &dropped, cascade).await?
@@ -178,6 +184,36 @@ impl Session {
         Ok(())
     }
 
+    /// CREATE and ALTER SEQUENCE.
+    async fn change_sequence(&self, active: &mut Active, command: &SequenceCommand) -> SqlResult<()> {
+        let database = self.facts.database.as_str();
+        let (Active { txn, catalog, .. }, named) = (active, |name| SqlResult::Ok(fold(&unqualified(name, database)?)));
+        let txn = txn.as_mut();
+        let (SequenceCommand::Create { name, .. } | SequenceCommand::Alter { name, .. } | SequenceCommand::Rename { name, .. }) = command;
+        let name = named(name)?;
+        if let SequenceCommand::Create { if_not_exists, clauses, .. } = command {
+            let options = sequence_options(clauses, database)?;
+            if options.restart.is_some() {
+                return Err(SqlError::syntax("a new sequence has nothing to RESTART: say START"));
+            }
+            return catalog.create_sequence(txn, database, &name, &options, *if_not_exists).await.map(drop);
+        }
+        let (SequenceCommand::Create { if_not_exists: if_exists, .. }
+        | SequenceCommand::Alter { if_exists, .. }
+        | SequenceCommand::Rename { if_exists, .. }) = command;
+        let sequence = match catalog.sequence_to_alter(txn, database, &name).await {
+            Err(error) if *if_exists && error.state() == SqlState::UndefinedTable => return Ok(()),
+            found => found?,
+        };
+        match command {
+            SequenceCommand::Rename { to, .. } => catalog.rename_sequence(txn, &sequence, &named(to)?).await,
+            SequenceCommand::Alter { clauses, .. } if clauses.is_empty() => Ok(()),
+            SequenceCommand::Create { clauses, .. } | SequenceCommand::Alter { clauses, .. } => {
+                catalog.alter_sequence(txn, &sequence, &sequence_options(clauses, database)?).await
+            }
+        }
+    }
+
     async fn create_table(&self, active: &mut Active, table: &ast::CreateTable) -> SqlResult<()> {
         let database = self.facts.database.as_str();
         let spec = table_spec(table, database)?;
@@ -185,11 +221,12 @@ impl Session {
             return Ok(());
         }
         let table = active.catalog.table(active.txn.as_mut(), database, &spec.name).await?;
+        active.catalog.settle_defaults(active.txn.as_mut(), None, Some(&table)).await?;
         check_table(self.planning(), active, &table).await
     }
 
-    /// TRUNCATE: all rows of the tables, which no others may reference; with `cascade` these go, too.
-    async fn truncate(&self, active: &mut Active, names: &[ast::ObjectName], cascade: bool) -> SqlResult<()> {
+    /// TRUNCATE: all rows of the tables, which no others may reference; with `cascade` these go, too. With `restart` sequences begin anew.
+    async fn truncate(&self, active: &mut Active, names: &[ast::ObjectName], cascade: bool, restart: bool) -> SqlResult<()> {
         let database = self.facts.database.as_str();
         let mut names = folded(names, database)?;
         let mut at = 0;
@@ -205,6 +242,11 @@ impl Session {
                         .with_detail(format!("Table \"{}\" references \"{name}\".", reference.child))
                         .with_hint(format!("Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.", reference.child)));
                 }
+            }
+            for owned in table.sequences.iter().filter(|_| restart) {
+                let (catalog, txn) = (&mut active.catalog, active.txn.as_mut());
+                let sequence = catalog.sequence_to_alter(txn, database, &owned.name).await?;
+                catalog.set_sequence(txn, &sequence, Counter::new(sequence.start))?;
             }
             delete_all(&self.engine, active.txn.as_mut(), table).await?;
         }

@@ -19,6 +19,7 @@ mod control;
 mod copy;
 mod copy_in;
 mod ddl;
+mod identity;
 mod interrupt;
 mod one_shot;
 mod outcome;
@@ -38,6 +39,7 @@ pub use prepared::Prepared;
 use crate::context::{Facts, Settings};
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::sequence::Drawn;
 use crate::txn::{Active, Home, TransactionHandle};
 use crate::types::SqlType;
 use interrupt::Interrupt;
@@ -96,6 +98,8 @@ pub struct Session {
     facts: Facts,
     state: State,
     texts: Texts,
+    /// The numbers of sequences that it was given.
+    drawn: Drawn,
     interrupt: Interrupt,
     reports: Vec<(&'static str, String)>,
     notices: Vec<SqlError>,
@@ -132,6 +136,7 @@ impl Session {
             facts: Facts { user, database, pid, settings },
             state: State::Idle,
             texts: Texts::default(),
+            drawn: Drawn::default(),
             interrupt: Interrupt::new(engine.environment.clone()),
             engine,
             reports: Vec::new(),

@@ -61,10 +61,14 @@ impl Session {
             return Ok(None);
         }
         self.restart_clock();
+        self.drawn.begin();
         let bound: Vec<Bound<'_>> = body.iter().map(|prepared| (&**prepared, &[][..])).collect();
         let outcomes = match self.operate(&bound).await? {
             Attempt::Done(outcomes) => outcomes,
-            Attempt::Unfit(_) => return Ok(None),
+            Attempt::Unfit(_) => {
+                self.drawn.begin_again();
+                return Ok(None);
+            }
             Attempt::Failed(error) => {
                 if is_block {
                     // COMMIT was not reached.
@@ -101,6 +105,7 @@ impl Session {
         let mut attempt = 0;
         loop {
             attempt += 1;
+            self.drawn.begin_again();
             match self.operate_once(statements).await {
                 Err(error) if error.is_retryable() && attempt < AUTOCOMMIT_ATTEMPTS_MAX => self.back_off(attempt).await?,
                 result => return result,
@@ -154,7 +159,7 @@ impl Session {
             let kind = &statements[statement].0.statement.kind;
             // What the statements of a procedure show nobody sees.
             if !matches!(kind, StatementKind::Call { .. }) {
-                let cx = Running { engine: &self.engine, handle: &handle, parameters: &parameters };
+                let cx = Running { engine: &self.engine, handle: &handle, drawn: &self.drawn, parameters: &parameters };
                 outcomes[statement] = outcome(kind, &plan, plan.operated(cx, steps, outputs)?);
             }
         }
@@ -178,8 +183,8 @@ impl Session {
             }
             let plan = self.plan(handle, prepared).await?;
             check_parameters(parameters, &plan.parameters)?;
-            let cx = Running { engine: &self.engine, handle, parameters };
-            match Part::of(statement, &plan, cx, self.home.protocol())? {
+            let cx = Running { engine: &self.engine, handle, drawn: &self.drawn, parameters };
+            match Part::of(statement, &plan, cx, self.home.protocol()).await? {
                 Ok(of_statement) => parts.extend(of_statement),
                 Err(misfit) => return Ok(Err(misfit)),
             }

@@ -18,6 +18,7 @@ impl Session {
     /// Runs a statement. An error has already failed the transaction that it ran in.
     pub async fn execute(&mut self, prepared: &Prepared, parameters: &[Datum], company: Company) -> SqlResult<Outcome> {
         self.restart_clock();
+        self.drawn.begin();
         let result = match self.check_not_failed(&prepared.statement.kind) {
             Ok(()) => self.dispatch(prepared, parameters, company).await,
             Err(error) => Err(error),
@@ -51,7 +52,12 @@ impl Session {
             }
             StatementKind::Discard => {
                 self.reset_settings();
+                self.drawn.forget();
                 done("DISCARD ALL")
+            }
+            StatementKind::DiscardSequences => {
+                self.drawn.forget();
+                done("DISCARD SEQUENCES")
             }
             StatementKind::Show(name) => self.show(name),
             StatementKind::ShowRegions => Ok(self.show_regions()),
@@ -65,10 +71,13 @@ impl Session {
             | StatementKind::AlterDatabase { .. }
             | StatementKind::AlterTable(_)
             | StatementKind::RenameIndex { .. }
+            | StatementKind::Sequence(_)
+            | StatementKind::AlterIdentity { .. }
             | StatementKind::Drop { .. }
             | StatementKind::DropProcedure { .. }
             | StatementKind::Truncate { .. } => self.run_ddl(&prepared.statement.kind, company).await,
             StatementKind::Query { .. }
+            | StatementKind::Numbers(_)
             | StatementKind::Call { .. }
             | StatementKind::Explain(_)
             | StatementKind::Insert(_)
@@ -99,6 +108,7 @@ impl Session {
                 Ok(Described { parameters: plan.parameters.clone(), columns: Some(plan.columns.clone()) })
             }
             StatementKind::Query { .. }
+            | StatementKind::Numbers(_)
             | StatementKind::Call { .. }
             | StatementKind::Explain(_)
             | StatementKind::Insert(_)
@@ -172,7 +182,7 @@ impl Session {
                 if kind.writes() || kind.locks_rows() {
                     handle.lock().await?.txn.may_write();
                 }
-                let effect = plan.run(Running { engine: &self.engine, handle, parameters }).await?;
+                let effect = plan.run(Running { engine: &self.engine, handle, drawn: &self.drawn, parameters }).await?;
                 Ok((plan, effect))
             })
             .await
@@ -235,7 +245,7 @@ impl Session {
     }
 
     /// The same rows, all of them here.
-    async fn gathered(&self, mut rows: RowStream) -> SqlResult<RowStream> {
+    pub(super) async fn gathered(&self, mut rows: RowStream) -> SqlResult<RowStream> {
         let mut gathered = Gathered::to_lock(&self.engine);
         while let Some(page) = self.interrupt.within(async { rows.next().await.transpose() }).await? {
             gathered.push(page)?;

@@ -117,6 +117,7 @@ fn wide_table() -> TableDescriptor {
         checks: Vec::new(),
         foreign_keys: Vec::new(),
         referenced_by: Vec::new(),
+        sequences: Vec::new(),
         next_column: 10_000,
         next_index: 1,
     }

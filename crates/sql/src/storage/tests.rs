@@ -37,7 +37,7 @@ impl World {
         let gateway = LocalGateway::new();
         let mut view = Catalog::new().view();
         let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
-        let column = |name: &str, ty| ColumnSpec { name: name.into(), ty, nullable: true, default: None };
+        let column = |name: &str, ty| ColumnSpec { name: name.into(), ty, nullable: true, default: None, generated: None };
         let key = |column: &str| KeySpec { name: None, columns: vec![column.into()] };
         let spec = TableSpec {
             name: "people".into(),
@@ -305,7 +305,7 @@ async fn documents(count: i32) -> (LocalGateway, Arc<TableDescriptor>) {
     let gateway = LocalGateway::new();
     let mut view = Catalog::new().view();
     let mut txn = gateway.begin(ReadMode::Optimistic).await.expect("begin");
-    let column = |name: &str, ty| ColumnSpec { name: name.into(), ty, nullable: true, default: None };
+    let column = |name: &str, ty| ColumnSpec { name: name.into(), ty, nullable: true, default: None, generated: None };
     let columns = vec![column("id", SqlType::Int4), column("kind", SqlType::Int4), column("body", SqlType::Text)];
     let key = |columns: &[&str]| KeySpec { name: None, columns: columns.iter().map(ToString::to_string).collect() };
     let spec = TableSpec {

@@ -18,7 +18,7 @@ pub struct Active {
     /// What it looks at when it commits.
     pub deferred: Deferred,
     /// Where it runs.
-    home: Home,
+    pub home: Home,
 }
 
 /// Shares a transaction. The session takes it out to end it; streams that read later are told so.

@@ -347,10 +347,6 @@ fn custom(name: &str, modifiers: &[String]) -> SqlResult<SqlType> {
     match (name.to_lowercase().as_str(), modifiers) {
         ("timestamptz", []) => Ok(SqlType::TimestampTz),
         ("name", []) => Ok(SqlType::Text),
-        ("serial" | "bigserial" | "smallserial" | "serial4" | "serial8" | "serial2", _) => {
-            Err(SqlError::unsupported(format!("type {name} is not supported"))
-                .with_hint("A sequence would be a hot spot across regions; use uuid or a key of your own."))
-        }
         _ => Err(SqlError::new(SqlState::UndefinedObject, format!("type \"{name}\" does not exist"))),
     }
 }

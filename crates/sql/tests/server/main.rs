@@ -15,6 +15,7 @@ mod quotas;
 mod retries;
 mod rows;
 mod savepoints;
+mod sequences;
 mod settings;
 mod stop;
 mod support;

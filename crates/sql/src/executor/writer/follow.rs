@@ -132,7 +132,7 @@ impl Writer {
             let ty = &rules.table.columns[column].ty;
             new[column] = match (action, parent, &rules.defaults) {
                 (Action::Cascade, Some(parent), _) => coerce(ty, parent[theirs].clone())?,
-                (Action::SetDefault, _, Some(defaults)) => defaults.value(engine, column)?,
+                (Action::SetDefault, _, Some(defaults)) => defaults.undrawn(engine, column)?,
                 _ => ty.null(),
             };
         }
