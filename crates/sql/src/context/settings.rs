@@ -230,12 +230,15 @@ fn checked(setting: &Known, value: &str) -> SqlResult<String> {
                 "false" | "no" | "0" if values == ON_OFF => "off".to_string(),
                 other => other.to_string(),
             };
+            let is_encoding = setting.name == "client_encoding";
+            // As PostgreSQL does it, since a driver sends it in quotes.
+            let letters = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
             let found = values
                 .iter()
-                .find(|allowed| allowed.eq_ignore_ascii_case(&value))
+                .find(|allowed| allowed.eq_ignore_ascii_case(&value) || is_encoding && letters(allowed) == letters(&value))
                 .ok_or_else(|| invalid().with_hint(format!("Available values: {}.", values.join(", "))))?;
             // Synonyms are stored as the one that PostgreSQL shows.
-            let synonym = values == UTC || setting.name == "client_encoding" || setting.name == "datestyle";
+            let synonym = values == UTC || is_encoding || setting.name == "datestyle";
             Ok(if synonym { values[0] } else { found }.to_string())
         }
     }
@@ -277,6 +280,8 @@ mod tests {
         assert_eq!(settings.set("TimeZone", Some("etc/utc")), Ok(Some(("TimeZone", "UTC".into()))));
         assert_eq!(settings.set("timezone", Some("Asia/Tokyo")).expect_err("refused").state(), SqlState::InvalidParameterValue);
         assert_eq!(settings.set("server_version", Some("9")).expect_err("refused").state(), SqlState::InvalidParameterValue);
+        assert_eq!(settings.set("client_encoding", Some("'utf-8'")), Ok(Some(("client_encoding", "UTF8".into()))));
+        assert_eq!(settings.set("client_encoding", Some("latin1")).expect_err("refused").state(), SqlState::InvalidParameterValue);
         settings.set(READ_MODE, Some("LOCKING")).expect("set");
         assert_eq!(settings.read_preference(), ReadPreference::Locking);
         settings.set(READ_MODE, Some("active")).expect("set");

@@ -60,6 +60,9 @@ sql_states! {
     /// A parameter whose value makes no sense.
     /// Way out: pass what the message allows.
     InvalidParameterValue = "22023",
+    /// `ESCAPE` with more than one character.
+    /// Way out: escape by one character, or by none.
+    InvalidEscapeSequence = "22025",
     /// A sequence that has come to its end.
     /// Way out: alter its bounds, or take a wider type.
     SequenceGeneratorLimitExceeded = "2200H",

@@ -1,10 +1,10 @@
 //! The functions of `pg_catalog` that psql and drivers call on system tables.
 
-use super::oids::{check_oid, foreign_key_oid, index_oid, indexes};
+use super::oids::{check_oid, foreign_key_oid, index_oid, indexes, relation_oid, table_oid};
 use super::row_function::{function, integer, looked_up, text, yes};
 use super::type_names::{ALL_TYPES, short_name};
-use crate::parser::quoted;
-use crate::schema::{Action, ForeignKey, ProcedureDescriptor, TableDescriptor};
+use crate::parser::{fold, quoted, spelt};
+use crate::schema::{Action, ForeignKey, OwnedSequence, ProcedureDescriptor, SequenceDescriptor, TableDescriptor};
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::{ScalarUDF, ScalarUDFImpl};
@@ -12,7 +12,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The functions, for a database of these tables and procedures.
-pub fn make(tables: &[Arc<TableDescriptor>], procedures: &[Arc<ProcedureDescriptor>], user: &str) -> BTreeMap<String, Arc<ScalarUDF>> {
+pub fn make(
+    tables: &[Arc<TableDescriptor>],
+    sequences: &[Arc<SequenceDescriptor>],
+    procedures: &[Arc<ProcedureDescriptor>],
+    user: &str,
+) -> BTreeMap<String, Arc<ScalarUDF>> {
     let index_definitions = definitions(tables, |table, name, columns, unique| {
         let unique = if unique { "UNIQUE " } else { "" };
         format!("CREATE {unique}INDEX {} ON public.{} USING btree ({columns})", quoted(name), quoted(&table.name))
@@ -29,10 +34,16 @@ pub fn make(tables: &[Arc<TableDescriptor>], procedures: &[Arc<ProcedureDescript
             constraint_definitions.extend(parent.map(|parent| (foreign_key_oid(table, place), foreign_key(table, foreign, parent))));
         }
     }
+    let classes = Arc::new(classes(tables, sequences));
+    let (named, numbered) = (classes.clone(), classes);
+    let owned: BTreeMap<(String, String), String> = tables.iter().flat_map(|table| owned_sequences(table)).collect();
     let owner = user.to_string();
     let null = |_: &[Datum]| Datum::Utf8(None);
     let functions = [
         text("array_to_string", null),
+        function(CLASS_OID, DataType::Int64, move |values| Datum::Int64(number_of_class(&named, values))),
+        text(CLASS_NAME, move |values| Datum::Utf8(name_of_class(&numbered, values))),
+        text("pg_get_serial_sequence", move |values| Datum::Utf8(owned_by(&owned, values))),
         text("col_description", null),
         text("format_type", |values| Datum::Utf8(integer(values, 0).map(|oid| format_type(oid, integer(values, 1))))),
         text("obj_description", null),
@@ -48,6 +59,69 @@ pub fn make(tables: &[Arc<TableDescriptor>], procedures: &[Arc<ProcedureDescript
     ];
     let functions = functions.into_iter().chain(super::procedures::functions(procedures));
     functions.map(|function| (function.name().to_string(), Arc::new(ScalarUDF::from(function)))).collect()
+}
+
+/// The functions that casts to `regclass` become: from a name, or a number, to the number; and to the name.
+pub const CLASS_OID: &str = "rhumb_class_oid";
+pub const CLASS_NAME: &str = "rhumb_class_name";
+
+/// PostgreSQL's own numbers of the system tables that clients ask for.
+const SYSTEM_CLASSES: [(&str, i64); 13] = [
+    ("pg_am", 2_601),
+    ("pg_attrdef", 2_604),
+    ("pg_attribute", 1_249),
+    ("pg_class", 1_259),
+    ("pg_collation", 3_456),
+    ("pg_constraint", 2_606),
+    ("pg_database", 1_262),
+    ("pg_depend", 2_608),
+    ("pg_index", 2_610),
+    ("pg_namespace", 2_615),
+    ("pg_proc", 1_255),
+    ("pg_sequence", 2_224),
+    ("pg_type", 1_247),
+];
+
+/// The names and numbers of all relations.
+fn classes(tables: &[Arc<TableDescriptor>], sequences: &[Arc<SequenceDescriptor>]) -> Vec<(String, i64)> {
+    let of_table = |table: &Arc<TableDescriptor>| {
+        let parts: Vec<(String, i64)> = indexes(table).map(|(index, name, ..)| (name.to_owned(), index_oid(table, index))).collect();
+        std::iter::once((table.name.clone(), table_oid(table))).chain(parts)
+    };
+    let sequences = sequences.iter().map(|sequence| (sequence.name.clone(), relation_oid(sequence.id)));
+    let system = SYSTEM_CLASSES.iter().map(|(name, oid)| ((*name).to_owned(), *oid));
+    tables.iter().flat_map(of_table).chain(sequences).chain(system).collect()
+}
+
+fn number_of_class(classes: &[(String, i64)], values: &[Datum]) -> Option<i64> {
+    let written = values.first().filter(|value| !value.is_null())?.to_string();
+    if let Ok(number) = written.parse() {
+        return Some(number);
+    }
+    let name = spelt(&written).ok()?.0.last()?.as_ident().map(fold)?;
+    classes.iter().find(|(known, _)| *known == name).map(|(_, oid)| *oid)
+}
+
+fn name_of_class(classes: &[(String, i64)], values: &[Datum]) -> Option<String> {
+    let written = values.first().filter(|value| !value.is_null())?.to_string();
+    let Ok(number) = written.parse::<i64>() else { return Some(written) };
+    let found = classes.iter().find(|(_, oid)| *oid == number);
+    Some(found.map_or(written, |(name, _)| quoted(name)))
+}
+
+/// The sequences of the columns of a table, by both names.
+fn owned_sequences(table: &TableDescriptor) -> Vec<((String, String), String)> {
+    let of_column = |owned: &OwnedSequence| {
+        let column = &table.columns[table.position_of(owned.column)?];
+        Some(((table.name.clone(), column.name.clone()), format!("public.{}", quoted(&owned.name))))
+    };
+    table.sequences.iter().filter_map(of_column).collect()
+}
+
+fn owned_by(owned: &BTreeMap<(String, String), String>, values: &[Datum]) -> Option<String> {
+    let [table, column] = values else { return None };
+    let table = spelt(&table.to_string()).ok()?.0.last()?.as_ident().map(fold)?;
+    owned.get(&(table, column.to_string())).cloned()
 }
 
 /// A text for each index, by its number.

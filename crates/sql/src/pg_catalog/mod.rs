@@ -1,5 +1,5 @@
 //! As much of `pg_catalog` as psql's `\dt`, `\d`, `\df` and `\l` and the drivers' look-ups of types read, and the tables of
-//! this site: `rhumb.databases`, `rhumb.quotas`, and one for each protocol that shows itself.
+//! this site: `rhumb.databases`, `rhumb.quotas`, and one for each protocol that shows itself. And `information_schema`, as far as tools read it.
 //!
 //! A statement that names a system table gets tables in memory, made for it from the descriptors, and the functions that
 //! print definitions. Catalogs of things that Rhumb does not have (publications, policies …) are always empty, so a query
@@ -7,6 +7,7 @@
 
 mod databases;
 mod functions;
+mod information;
 mod maker;
 mod oids;
 mod procedures;
@@ -15,6 +16,8 @@ mod quotas;
 mod row_function;
 mod tables;
 mod type_names;
+
+pub use functions::{CLASS_NAME, CLASS_OID};
 
 use crate::context::Facts;
 use crate::engine::{Engine, guarded};
@@ -28,6 +31,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use information::Information;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -57,9 +61,14 @@ fn of_site() -> impl Iterator<Item = (&'static str, &'static str)> {
     OF_SITE.into_iter().chain(protocols::tables().map(|(_, table)| (table.name, table.qualified)))
 }
 
-/// The table of this site that goes by `name` in the schema `rhumb`: by that, and by what it is called without the schema.
-pub fn site_table(name: &str) -> Option<(&'static str, &'static str)> {
-    of_site().find(|(known, _)| name == *known)
+/// The table that goes by `name` in the schema `rhumb`, of this site, or in `information_schema`: by that, and by what it is called without the
+/// schema.
+pub fn schema_table(schema: &str, name: &str) -> Option<(&'static str, &'static str)> {
+    match schema {
+        "rhumb" => of_site().find(|(known, _)| name == *known),
+        information::SCHEMA => information::named(name),
+        _ => None,
+    }
 }
 
 /// What a statement over system tables may name beyond the ordinary.
@@ -71,9 +80,14 @@ pub struct System {
     pub functions: BTreeMap<String, Arc<ScalarUDF>>,
 }
 
+/// True if a query reads system tables, as far as it names them without a schema or with `pg_catalog`.
+pub fn reads_system_tables(query: &Query) -> bool {
+    relations(query).iter().any(|name| is_system_table(name) || is_empty(name))
+}
+
 /// True for the name of a system table.
 pub fn is_system_table(name: &str) -> bool {
-    of_site().any(|(_, known)| name == known) || tables::NAMES.contains(&name)
+    of_site().any(|(_, known)| name == known) || tables::NAMES.contains(&name) || information::is_one(name)
 }
 
 impl System {
@@ -87,6 +101,10 @@ impl System {
         let (user_tables, sequences) = active.catalog.tables_and_sequences(active.txn.as_mut(), &facts.database).await?;
         let procedures = active.catalog.procedures(active.txn.as_mut(), &facts.database).await?;
         let mut tables = guarded(|| tables::make(&databases, &user_tables, &sequences, &procedures, &facts.user))?;
+        if wanted.iter().any(|name| information::is_one(name.table())) {
+            let information = Information { facts, tables: &user_tables, sequences: &sequences, procedures: &procedures };
+            guarded(|| information.make(&mut tables))?;
+        }
         tables.insert(DATABASES.to_string(), guarded(|| databases::make(&databases))?);
         if wanted.iter().any(|name| name.table() == QUOTAS) {
             let infos = engine.quotas()?.list().await?;
@@ -99,7 +117,7 @@ impl System {
             };
             tables.insert(table.qualified.to_string(), guarded(|| protocols::make(table, &rows))?);
         }
-        Ok(System { tables, functions: functions::make(&user_tables, &procedures, &facts.user) })
+        Ok(System { tables, functions: functions::make(&user_tables, &sequences, &procedures, &facts.user) })
     }
 }
 
@@ -109,7 +127,7 @@ impl System {
 /// its key, which the query engine cannot know, so the maximum is taken. And a query over an empty catalog has no rows.
 pub fn simplified(query: &Query) -> SqlResult<Box<Query>> {
     let mut query = Box::new(query.clone());
-    if relations(&query).iter().any(|name| is_system_table(name) || is_empty(name)) {
+    if reads_system_tables(&query) {
         walk_mut(&mut query, &mut Subqueries)?;
         if relations(&query).iter().any(|name| is_empty(name)) {
             return Ok(Box::new(empty_instead(&query)));

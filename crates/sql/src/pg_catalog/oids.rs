@@ -11,6 +11,8 @@ const PARTS_OF_KIND: i64 = 32;
 const KINDS: i64 = 4;
 /// PostgreSQL's own number of the schema `pg_catalog`.
 pub const PG_CATALOG_OID: i64 = 11;
+/// The schema `information_schema`.
+pub const INFORMATION_SCHEMA_OID: i64 = 13_000;
 /// PostgreSQL's own number of the table `pg_class`.
 pub const PG_CLASS_OID: i64 = 1_259;
 /// The schema of all tables and procedures.

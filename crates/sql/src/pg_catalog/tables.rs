@@ -2,8 +2,8 @@
 
 use super::maker::{Maker, flag, number, text};
 use super::oids::{
-    BTREE_OID, HEAP_OID, OWNER_OID, PG_CATALOG_OID, PG_CLASS_OID, PUBLIC_OID, check_oid, foreign_key_oid, index_oid, indexes, relation_oid,
-    table_oid,
+    BTREE_OID, HEAP_OID, INFORMATION_SCHEMA_OID, OWNER_OID, PG_CATALOG_OID, PG_CLASS_OID, PUBLIC_OID, check_oid, foreign_key_oid,
+    index_oid, indexes, relation_oid, table_oid,
 };
 use super::type_names::{ALL_TYPES, short_name};
 use crate::schema::{Action, DatabaseDescriptor, Identity, ProcedureDescriptor, SequenceDescriptor, TableDescriptor, TableId};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The system tables that can be read.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 16] = [
     "pg_am",
     "pg_attrdef",
     "pg_attribute",
@@ -23,6 +23,7 @@ pub const NAMES: [&str; 15] = [
     "pg_database",
     "pg_depend",
     "pg_description",
+    "pg_enum",
     "pg_index",
     "pg_namespace",
     "pg_proc",
@@ -61,6 +62,7 @@ pub fn make(
     ] {
         maker.finish(&mut tables)?;
     }
+    Maker::new("pg_enum").numbers(&["oid", "enumtypid", "enumsortorder"]).texts(&["enumlabel"]).finish(&mut tables)?;
     Maker::new("pg_collation").numbers(&["oid", "collnamespace"]).texts(&["collname"]).finish(&mut tables)?;
     Maker::new("pg_description").numbers(&["objoid", "classoid", "objsubid"]).texts(&["description"]).finish(&mut tables)?;
     Ok(tables)
@@ -269,7 +271,7 @@ fn action_code(action: Action) -> &'static str {
 
 fn namespaces() -> Maker {
     let mut maker = Maker::new("pg_namespace").numbers(&["oid", "nspowner"]).texts(&["nspname", "nspacl"]);
-    for (oid, name) in [(PG_CATALOG_OID, "pg_catalog"), (PUBLIC_OID, "public")] {
+    for (oid, name) in [(PG_CATALOG_OID, "pg_catalog"), (INFORMATION_SCHEMA_OID, "information_schema"), (PUBLIC_OID, "public")] {
         maker.row(&[("oid", number(oid)), ("nspowner", number(OWNER_OID)), ("nspname", text(name))]);
     }
     maker

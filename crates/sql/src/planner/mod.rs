@@ -22,6 +22,7 @@ mod expression;
 mod insert;
 mod modify;
 mod parameters;
+mod plainer;
 mod query;
 mod resolver;
 mod returning;
@@ -89,7 +90,7 @@ async fn of_any_width(cx: Planning<'_>, active: &mut Active, kind: &StatementKin
             names::name_columns(&mut query);
             let (taken, hints) = sequence::taken(cx, active, &mut query).await?;
             let cx = Planning { hints: &hints, ..cx };
-            rewrite::rewrite(&mut query, cx.facts)?;
+            rewrite::rewrite_query(&mut query, cx.facts)?;
             if let Some(plan) = singleton::plan(cx, &query)? {
                 return Ok(taken.into_plan(plan));
             }

@@ -4,17 +4,19 @@
 //! - the qualifiers `pg_catalog` and `public`, and the database's own name, are taken off names, and `rhumb.quotas` and the like become one name;
 //! - `OPERATOR(pg_catalog.~)` becomes the operator, and `COLLATE` is dropped: text is ordered by its bytes;
 //! - the types that only system tables have become text and numbers;
+//! - `= ANY (ARRAY[…])` becomes `IN`, and patterns of `LIKE` are escaped by backslashes;
 //! - text cast to `uuid` is put into its canonical form, and `gen_random_uuid()` is a function of the query engine.
 
+use super::plainer;
 use crate::context::Facts;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::names::MARK;
 use crate::parser::{NumberFunction, walk_mut};
-use crate::pg_catalog::site_table;
+use crate::pg_catalog::{CLASS_NAME, CLASS_OID, reads_system_tables, schema_table};
 use crate::types::{SqlType, parse_text, to_text};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
+    Query, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -23,11 +25,23 @@ const GENERATE_SERIES: &str = "generate_series";
 
 /// Rewrites a statement or a part of one.
 pub fn rewrite(part: &mut impl VisitMut, facts: &Facts) -> SqlResult<()> {
-    walk_mut(part, &mut Rewriter { facts })
+    walk_mut(part, &mut Rewriter { facts, reads_system_tables: false })
+}
+
+/// Rewrites a query.
+pub fn rewrite_query(query: &mut Box<Query>, facts: &Facts) -> SqlResult<()> {
+    let reads_system_tables = reads_system_tables(query);
+    walk_mut(query, &mut Rewriter { facts, reads_system_tables })
 }
 
 struct Rewriter<'a> {
     facts: &'a Facts,
+    reads_system_tables: bool,
+}
+
+/// The same call of another function.
+fn renamed(function: &Function, name: &str) -> Expr {
+    Expr::Function(Function { name: ObjectName::from(vec![Ident::new(name)]), ..function.clone() })
 }
 
 impl VisitorMut for Rewriter<'_> {
@@ -85,7 +99,7 @@ impl Rewriter<'_> {
                 if function.name.0.len() > 1 && function.name.0[0].to_string().eq_ignore_ascii_case("pg_catalog") {
                     function.name.0.remove(0);
                 }
-                if NumberFunction::of(function).is_some() {
+                if NumberFunction::of(function).is_some_and(|function| function != NumberFunction::OfColumn) {
                     return Err(super::sequence::out_of_place());
                 }
                 let name = function.name.to_string().to_lowercase();
@@ -107,6 +121,20 @@ impl Rewriter<'_> {
                 Ok(text.map(|text| Expr::Value(Value::SingleQuotedString(text).into())))
             }
             Expr::Collate { expr, .. } => Ok(Some((**expr).clone())),
+            Expr::AnyOp { .. } | Expr::AllOp { .. } => Ok(plainer::list_of_array(expr)),
+            Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
+                let escape = escape_char.take().map(|escape| escape.value);
+                match escape {
+                    Some(Value::SingleQuotedString(escape) | Value::EscapedStringLiteral(escape)) => {
+                        if escape != "\\" {
+                            let other = std::mem::replace(&mut **pattern, Expr::Value(Value::Null.into()));
+                            **pattern = plainer::with_backslashes(other, &escape)?;
+                        }
+                    }
+                    other => *escape_char = other.map(Into::into),
+                }
+                Ok(None)
+            }
             Expr::BinaryOp { op, .. } => {
                 if let BinaryOperator::PGCustomBinaryOperator(parts) = op
                     && let Some(plain) = parts.last().and_then(|name| operator(name))
@@ -116,7 +144,7 @@ impl Rewriter<'_> {
                 Ok(None)
             }
             Expr::Cast { expr: inner, data_type: DataType::Custom(name, _), .. } => Ok(self.catalog_cast(inner, name)),
-            Expr::Cast { expr: inner, data_type: DataType::Regclass, .. } => Ok(Some((**inner).clone())),
+            Expr::Cast { expr: inner, data_type: DataType::Regclass, .. } => Ok(Some(self.regclass(inner))),
             Expr::Cast { expr: inner, data_type: DataType::Uuid, .. } => match inner.as_ref() {
                 Expr::Value(value) => match &value.value {
                     Value::SingleQuotedString(text) => {
@@ -134,6 +162,16 @@ impl Rewriter<'_> {
 }
 
 impl Rewriter<'_> {
+    /// A cast to `regclass`: what is written as a text is the number of the relation of that name; what is a number, as a column is, is its name.
+    /// Beside no system tables it stays as it is.
+    fn regclass(&self, inner: &Expr) -> Expr {
+        if !self.reads_system_tables {
+            return inner.clone();
+        }
+        let is_text = matches!(inner, Expr::Value(_) | Expr::Function(_) | Expr::Cast { .. });
+        plainer::call(if is_text { CLASS_OID } else { CLASS_NAME }, vec![inner.clone()])
+    }
+
     /// A cast to a type that only the system tables have: names are text here, and numbers of objects just numbers.
     fn catalog_cast(&self, inner: &Expr, name: &ObjectName) -> Option<Expr> {
         let name = name.0.last()?.as_ident().map(crate::parser::fold)?;
@@ -146,7 +184,12 @@ impl Rewriter<'_> {
         };
         match name.as_str() {
             "name" | "char" | "text" => Some(text(inner)),
-            "oid" | "regclass" | "regtype" | "regproc" | "regnamespace" | "regrole" => Some(inner.clone()),
+            "regclass" => Some(self.regclass(inner)),
+            "oid" => Some(match inner {
+                Expr::Function(function) if function.name.to_string() == CLASS_NAME => renamed(function, CLASS_OID),
+                inner => inner.clone(),
+            }),
+            "regtype" | "regproc" | "regnamespace" | "regrole" => Some(inner.clone()),
             _ => None,
         }
     }
@@ -173,11 +216,11 @@ fn operator(name: &str) -> Option<BinaryOperator> {
     })
 }
 
-/// The table of the site that a name stands for, such as `rhumb.quotas`, with or without the name of the session's database before it.
+/// The table of another schema that a name stands for, such as `rhumb.quotas`, with or without the name of the session's database before it.
 fn of_site(name: &ObjectName, database: &str) -> Option<(&'static str, &'static str)> {
     let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(crate::parser::fold)).collect();
     match parts.as_deref()? {
-        [qualifiers @ .., schema, table] if schema == "rhumb" && (qualifiers.is_empty() || qualifiers == [database]) => site_table(table),
+        [qualifiers @ .., schema, table] if qualifiers.is_empty() || qualifiers == [database] => schema_table(schema, table),
         _ => None,
     }
 }

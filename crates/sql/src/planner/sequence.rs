@@ -193,7 +193,7 @@ pub async fn take_draws(
     // First the names, then what they stand for, which the catalog knows, then the same calls once more.
     let mut calls = Vec::new();
     let collect = |function: NumberFunction, call: &Function| {
-        if function != NumberFunction::Set {
+        if is_taken(function, call) {
             calls.push((function, about(function, call)?));
         }
         Ok(None)
@@ -206,8 +206,8 @@ pub async fn take_draws(
         found.push((function, sequence));
     }
     let (mut found, mut draws) = (found.into_iter(), Vec::new());
-    let replace = |function: NumberFunction, _: &Function| {
-        if function == NumberFunction::Set {
+    let replace = |function: NumberFunction, call: &Function| {
+        if !is_taken(function, call) {
             return Ok(None);
         }
         let found = found.next().ok_or_else(|| SqlError::internal("a call was not seen before"))?;
@@ -230,6 +230,15 @@ pub async fn take_draws(
     };
     parser::replace_calls(part, replace)?;
     Ok(Taken { draws, tables, sequences })
+}
+
+/// True for calls that are taken out: of pg_get_serial_sequence() those of constants; beside system tables it is a function of these.
+fn is_taken(function: NumberFunction, call: &Function) -> bool {
+    match function {
+        NumberFunction::Set => false,
+        NumberFunction::OfColumn => plain_arguments(call).is_some_and(|given| given.iter().all(|given| constant_text(given).is_some())),
+        _ => true,
+    }
 }
 
 /// What pg_get_serial_sequence() returns.

@@ -5,6 +5,7 @@ mod checks;
 mod copy;
 mod deep;
 mod foreign_keys;
+mod information;
 mod limits;
 mod one_shot;
 mod procedures;
