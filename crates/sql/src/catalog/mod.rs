@@ -23,6 +23,7 @@
 
 mod alter;
 mod cache;
+mod counter;
 mod database;
 mod define;
 mod foreign_keys;
@@ -41,6 +42,7 @@ mod tests;
 
 pub use alter::{undefined_constraint, visible, with_column};
 pub use cache::Catalog;
+pub use counter::{Counter, Run};
 pub use garbage::{hand_over, keep_reclaiming, reclaim};
 pub use layout::{Entry, decode_entry, encode_entry};
 pub(crate) use names::check_name;

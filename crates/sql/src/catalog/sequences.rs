@@ -2,6 +2,7 @@
 //!
 //! Invariant: where a sequence has an owner, the owner's table has an entry for it in `sequences`, and the other way round.
 
+use crate::catalog::counter::{Counter, Run};
 use crate::catalog::foreign_keys::depended_on;
 use crate::catalog::layout::{Entry, data_prefix, decode, decode_entry, encode, garbage_key, relation_key};
 use crate::catalog::names::{candidates, check_name, choose};
@@ -10,7 +11,6 @@ use crate::catalog::{CatalogView, GeneratedSpec, SequenceOptions, visible};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser;
 use crate::schema::{Column, DatabaseId, OwnedSequence, Owner, SequenceDescriptor, TableDescriptor, TableId, bounds};
-use crate::sequence::{Counter, Run};
 use crate::types::SqlType;
 use rhumb_commit::transaction::Transaction;
 use rhumb_core::{Row, Value};

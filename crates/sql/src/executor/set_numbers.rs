@@ -1,10 +1,9 @@
 //! SELECT of setval() as it runs: what the calls are given is read first, then the sequences are set, in the same transaction.
 
 use super::{Effect, Plan, Running};
+use crate::catalog::Counter;
 use crate::error::{SqlError, SqlResult};
-use crate::parser::spelt;
-use crate::planner::unqualified;
-use crate::sequence::Counter;
+use crate::parser::{fold, spelt, unqualified};
 use crate::txn::Active;
 use crate::types::{Datum, SqlType, coerce};
 use futures::StreamExt;
@@ -54,7 +53,7 @@ impl SetNumbersPlan {
         let given =
             (coerce(&SqlType::Text, name.clone())?, coerce(&SqlType::Int8, number.clone())?, coerce(&SqlType::Bool, called.clone())?);
         let (Datum::Utf8(Some(name)), Datum::Int64(Some(last)), Datum::Boolean(Some(called))) = given else { return Ok(None) };
-        let name = crate::parser::fold(&unqualified(&spelt(&name)?, &self.database)?);
+        let name = fold(&unqualified(&spelt(&name)?, &self.database)?);
         let sequence = active.catalog.sequence_to_alter(active.txn.as_mut(), &self.database, &name).await?;
         active.catalog.set_sequence(active.txn.as_mut(), &sequence, Counter { last, called })?;
         if called {

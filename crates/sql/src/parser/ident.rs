@@ -1,6 +1,7 @@
 //! Names.
 
-use datafusion::sql::sqlparser::ast::Ident;
+use crate::error::{SqlError, SqlResult};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 /// The words that PostgreSQL 15 prints in quotes where they are names; those of types and functions among them.
 const RESERVED: &str = " all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast char \
@@ -23,6 +24,22 @@ pub fn quoted(name: &str) -> String {
     let begins = name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
     let plain = begins && name.chars().all(|character| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_');
     if plain && !RESERVED.contains(&format!(" {name} ")) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// The name of a table without its schema and database, which can only be `public` and the session's own.
+pub fn unqualified(name: &ObjectName, database: &str) -> SqlResult<Ident> {
+    let parts: Vec<&Ident> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
+    let (qualifiers, table) = match parts.as_slice() {
+        [qualifiers @ .., table] if qualifiers.len() < 3 && parts.len() == name.0.len() => (qualifiers, table),
+        _ => return Err(SqlError::syntax(format!("improper qualified name (too many dotted names): {name}"))),
+    };
+    let names: Vec<String> = qualifiers.iter().map(|ident| fold(ident)).collect();
+    let known = match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] | ["public"] | ["pg_catalog"] => true,
+        [named, "public"] => *named == database,
+        _ => false,
+    };
+    if known { Ok((*table).clone()) } else { Err(SqlError::undefined_table(&name.to_string().replace('"', ""))) }
 }
 
 #[cfg(test)]

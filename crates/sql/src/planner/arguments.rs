@@ -60,7 +60,7 @@ async fn bind_part<P: Visit + VisitMut>(
 
 /// The tables that a part of a statement names.
 fn tables(part: &impl Visit, database: &str) -> BTreeSet<String> {
-    relations(part).iter().filter_map(|name| super::unqualified(name, database).ok()).map(|name| fold(&name)).collect()
+    relations(part).iter().filter_map(|name| crate::parser::unqualified(name, database).ok()).map(|name| fold(&name)).collect()
 }
 
 /// The names that a part of a statement gives to what it computes.
@@ -126,7 +126,7 @@ impl VisitorMut for Binder<'_> {
 
 /// The name of a procedure without its schema and database. Error 42883.
 pub fn procedure_name(name: &ObjectName, database: &str) -> SqlResult<String> {
-    let named = super::unqualified(name, database).map(|name| fold(&name));
+    let named = crate::parser::unqualified(name, database).map(|name| fold(&name));
     named.map_err(|_| SqlError::new(SqlState::UndefinedFunction, format!("procedure {} does not exist", plain(name))))
 }
 

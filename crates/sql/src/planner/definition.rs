@@ -1,12 +1,12 @@
 //! What a CREATE or ALTER asks for, from the parsed statement; and whether the expressions of a table make sense.
 
+use super::Planning;
 use super::defaults::defaults;
 use super::sequence::{identity, serial};
 use super::writer::{Existing, writer};
-use super::{Planning, unqualified};
 use crate::catalog::{CheckSpec, ColumnSpec, ForeignKeySpec, GeneratedSpec, IndexSpec, KeySpec, ProcedureSpec, SequenceOptions, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parser::{self, NumberFunction, ProcedureDefinition, columns_named, fold, without_table};
+use crate::parser::{self, NumberFunction, ProcedureDefinition, columns_named, fold, unqualified, without_table};
 use crate::schema::{Action, ProcedureParameter, TableDescriptor};
 use crate::txn::Active;
 use crate::types::SqlType;

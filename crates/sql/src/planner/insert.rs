@@ -26,7 +26,7 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
     let ast::TableObject::TableName(name) = &insert.table else {
         return Err(SqlError::unsupported("INSERT into anything but a table is not supported"));
     };
-    let name = fold(&super::unqualified(name, &cx.facts.database)?);
+    let name = fold(&crate::parser::unqualified(name, &cx.facts.database)?);
     let table = active.catalog.table(active.txn.as_mut(), &cx.facts.database, &name).await?;
     let columns = target_columns(&table, &insert.columns)?;
     let alias = insert.table_alias.as_ref().map_or_else(|| table.name.clone(), |alias| fold(&alias.alias));

@@ -38,7 +38,6 @@ pub use call::check as check_procedure;
 pub use conversion::{Conversion, conversion};
 pub use defaults::{defaults, varies_by_row};
 pub use definition::{Constraint, check_table, column_definition, constraint, default_text, index_spec, procedure_spec, table_spec};
-pub use rewrite::unqualified;
 pub use sequence::{identity, identity_of, sequence_options};
 pub use tokens::plan as plan_tokens;
 pub use writer::{Existing, writer};

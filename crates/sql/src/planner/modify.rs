@@ -2,19 +2,19 @@
 //!
 //! All rows are found before the first is written, so that a statement never meets its own changes.
 
+use super::Planning;
 use super::assignment;
 use super::expression::{Expressions, holds_query};
 use super::parameters::Parameters;
 use super::query;
 use super::returning;
 use super::writer::{Existing, writer};
-use super::{Planning, unqualified};
 use crate::error::{SqlError, SqlResult};
 use crate::executor::access::Access;
 use crate::executor::evaluate::Scope;
 use crate::executor::modify::{Change, ModifyPlan, Source};
 use crate::executor::{Body, Plan};
-use crate::parser::fold;
+use crate::parser::{fold, unqualified};
 use crate::schema::TableDescriptor;
 use crate::txn::Active;
 use crate::types::SqlType;

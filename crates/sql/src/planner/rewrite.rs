@@ -11,7 +11,7 @@ use super::plainer;
 use crate::context::Facts;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::names::MARK;
-use crate::parser::{NumberFunction, walk_mut};
+use crate::parser::{NumberFunction, unqualified, walk_mut};
 use crate::pg_catalog::{CLASS_NAME, CLASS_OID, reads_system_tables, schema_table};
 use crate::types::{SqlType, parse_text, to_text};
 use datafusion::sql::sqlparser::ast::{
@@ -223,20 +223,4 @@ fn of_site(name: &ObjectName, database: &str) -> Option<(&'static str, &'static 
         [qualifiers @ .., schema, table] if qualifiers.is_empty() || qualifiers == [database] => schema_table(schema, table),
         _ => None,
     }
-}
-
-/// The name of a table without its schema and database, which can only be `public` and the session's own.
-pub fn unqualified(name: &ObjectName, database: &str) -> SqlResult<Ident> {
-    let parts: Vec<&Ident> = name.0.iter().filter_map(ObjectNamePart::as_ident).collect();
-    let (qualifiers, table) = match parts.as_slice() {
-        [qualifiers @ .., table] if qualifiers.len() < 3 && parts.len() == name.0.len() => (qualifiers, table),
-        _ => return Err(SqlError::syntax(format!("improper qualified name (too many dotted names): {name}"))),
-    };
-    let names: Vec<String> = qualifiers.iter().map(|ident| crate::parser::fold(ident)).collect();
-    let known = match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] | ["public"] | ["pg_catalog"] => true,
-        [named, "public"] => *named == database,
-        _ => false,
-    };
-    if known { Ok((*table).clone()) } else { Err(SqlError::undefined_table(&name.to_string().replace('"', ""))) }
 }

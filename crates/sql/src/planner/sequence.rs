@@ -1,11 +1,11 @@
 //! What a statement says of a sequence; and the calls of nextval() and the like in it, which become parameters that are drawn when it runs.
 
+use super::Planning;
 use super::parameters::{PARAMETERS_MAX, Parameters};
-use super::{Planning, unqualified};
 use crate::catalog::{GeneratedSpec, SequenceOptions};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::Plan;
-use crate::parser::{self, NumberFunction, SequenceClause, constant_text, fold, plain_arguments, spelt};
+use crate::parser::{self, NumberFunction, SequenceClause, constant_text, fold, plain_arguments, spelt, unqualified};
 use crate::schema::{Identity, SequenceDescriptor, TableDescriptor};
 use crate::sequence::Draw;
 use crate::txn::Active;

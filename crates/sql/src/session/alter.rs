@@ -13,10 +13,10 @@ use crate::catalog::{CheckSpec, ForeignKeySpec, IndexSpec, KeySpec, SequenceOpti
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::Defaults;
 use crate::executor::reshape::{all_rows, rewrite};
-use crate::parser::{columns_named, fold};
+use crate::parser::{columns_named, fold, unqualified};
 use crate::planner::{
     Constraint, Conversion, Existing, Planning, check_table, column_definition, constraint, conversion, default_text, defaults, identity,
-    unqualified, varies_by_row, writer,
+    varies_by_row, writer,
 };
 use crate::schema::{ForeignKey, TableDescriptor, bounds};
 use crate::storage::{self, Row, each_page, missing};

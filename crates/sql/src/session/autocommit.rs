@@ -19,7 +19,7 @@
 //! | a definition by itself | 5 times | none | `DDL_ATTEMPTS_MAX` in `ddl.rs` |
 //! | planning ahead of a run, for a description | twice, the second time with tables read at a majority | none | `run.rs`: `plan_ahead` |
 //! | planning, where tables of the cache may be old | twice, the second time with tables read anew | none | `run.rs`: `plan` |
-//! | a block of numbers of a sequence, within any of these | 4 times | at random: up to 4 ms, doubled each time, up to 200 ms | `ATTEMPTS_MAX` in `sequence/blocks.rs` |
+//! | a block of numbers of a sequence, within any of these | 4 times | at random: up to 4 ms, doubled each time, up to 200 ms | `ATTEMPTS_MAX` in `txn/blocks.rs` |
 //! | an explicit transaction, or several statements of one text that are no operations | once: the client is told 40001 | | |
 //!
 //! Beneath each of these runs, in Replicated Commit (`replicated-commit/src/config.rs`) and in quotas:

@@ -3,13 +3,13 @@
 //! Outside BEGIN the statement is a transaction of its own, run again if another one was in its way.
 
 use super::{Company, Outcome, Session, State};
+use crate::catalog::Counter;
 use crate::context::of_database;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::delete_all;
-use crate::parser::{Create, ProcedureDefinition, SequenceCommand, StatementKind, fold};
-use crate::planner::{check_procedure, check_table, index_spec, procedure_name, procedure_spec, sequence_options, table_spec, unqualified};
+use crate::parser::{Create, ProcedureDefinition, SequenceCommand, StatementKind, fold, unqualified};
+use crate::planner::{check_procedure, check_table, index_spec, procedure_name, procedure_spec, sequence_options, table_spec};
 use crate::protocols::{PROTOCOLS, Protocol, SharedOption};
-use crate::sequence::Counter;
 use crate::txn::{Active, TransactionHandle};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast;

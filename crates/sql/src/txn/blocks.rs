@@ -1,10 +1,10 @@
 //! The numbers that a site has taken from sequences and not given out yet.
 
-use super::counter::Run;
+use super::{Active, Home, TransactionHandle};
+use crate::catalog::Run;
 use crate::context::environment::Environment;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::schema::{DatabaseId, SequenceDescriptor, TableId};
-use crate::txn::{Active, Home, TransactionHandle};
 use rhumb_commit::transaction::{CommitOptions, ReadMode, TxnError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex};

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn runs_follow_each_other_up_to_the_end_and_from_there_if_it_cycles() {
-        for (cycle, then) in [(false, None), (true, Some(vec![1]))] {
+        for (cycle, then) in [(false, None), (true, Some(vec![1, 4]))] {
             let sequence = sequence(3, 1, 60, cycle);
             let mut counter = Counter::new(1);
             assert_eq!(taken(&sequence, &mut counter, 9), Ok(vec![1, 4]), "a share of twenty");
