@@ -32,7 +32,7 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
     let alias = insert.table_alias.as_ref().map_or_else(|| table.name.clone(), |alias| fold(&alias.alias));
 
     let (mut tables, mut hints) = (vec![table.clone()], cx.hints.to_vec());
-    let mut query_plan = None;
+    let (mut query_plan, mut once) = (None, false);
     let values = match insert.source.as_deref() {
         None => vec![Vec::new()],
         Some(query) => match plain_values(query) {
@@ -44,6 +44,7 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
                 let names = query::names(cx, active, &statement, None).await?;
                 let (plan, parameters) = query::logical(cx, names.sources, statement)?;
                 tables.extend(names.tables);
+                once = names.once;
                 hints = parameters.finish().into_iter().map(Some).collect();
                 query_plan = Some(plan);
                 Vec::new()
@@ -91,7 +92,7 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
     tables.extend(others);
     let sequences = defaults.sequences().collect();
     let body = Body::Insert(InsertPlan { writer, source, defaults, columns, on_conflict, update, returning });
-    Ok(Plan { sequences, ..Plan::of(tables, outputs.parameters, result_columns, body) })
+    Ok(Plan { sequences, once, ..Plan::of(tables, outputs.parameters, result_columns, body) })
 }
 
 /// The rows of `VALUES (…), (…)` with nothing around them.

@@ -148,7 +148,7 @@ async fn plan_by_query(
     });
     let from = std::iter::once(ast::TableWithJoins { relation, joins: Vec::new() }).chain(others).collect();
     let statement = ast::Statement::Query(Box::new(crate::parser::names::select(row.chain(values).collect(), from, selection)));
-    let query::Names { mut tables, sources, .. } = query::names(cx, active, &statement, Some(&table.name)).await?;
+    let query::Names { mut tables, sources, once } = query::names(cx, active, &statement, Some(&table.name)).await?;
     let (plan, parameters) = query::logical(cx, sources, statement)?;
 
     let hints: Vec<Option<SqlType>> = parameters.finish().into_iter().map(Some).collect();
@@ -164,5 +164,5 @@ async fn plan_by_query(
     tables.extend(others);
     tables.push(table);
     let body = Body::Modify(ModifyPlan { writer, rows: Source::Query(plan), change, returning });
-    Ok(Plan::of(tables, compiler.parameters, columns, body))
+    Ok(Plan { once, ..Plan::of(tables, compiler.parameters, columns, body) })
 }

@@ -2,28 +2,35 @@
 
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{
-    Array, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, Value,
+    Array, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, Value,
 };
 
-/// `a = ANY (ARRAY[…])` is `a IN (…)`, and `a <> ALL (ARRAY[…])` is `a NOT IN (…)`.
+/// `a = ANY (ARRAY[…])` is `a IN (…)`, and `a <> ALL (ARRAY[…])` is `a NOT IN (…)`. A cast of the array is one of each element.
 pub fn list_of_array(expr: &Expr) -> Option<Expr> {
     let (left, right, negated) = match expr {
         Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => (left, right, false),
         Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => (left, right, true),
         _ => return None,
     };
-    let Expr::Array(Array { elem, .. }) = plain(right) else { return None };
-    if elem.is_empty() {
+    let list = elements(right)?;
+    if list.is_empty() {
         return Some(Expr::Value(Value::Boolean(negated).into()));
     }
-    Some(Expr::InList { expr: left.clone(), list: elem.clone(), negated })
+    Some(Expr::InList { expr: left.clone(), list, negated })
 }
 
-/// An expression without brackets and casts around it.
-fn plain(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Nested(expr) | Expr::Cast { expr, .. } => plain(expr),
-        expr => expr,
+/// The elements of an array that is written as a list of them.
+fn elements(array: &Expr) -> Option<Vec<Expr>> {
+    match array {
+        Expr::Nested(array) => elements(array),
+        Expr::Array(Array { elem, .. }) => Some(elem.clone()),
+        Expr::Cast { kind, expr, data_type: DataType::Array(ArrayElemTypeDef::SquareBracket(ty, _)), .. } => {
+            let cast =
+                |expr: Expr| Expr::Cast { kind: kind.clone(), expr: Box::new(expr), data_type: (**ty).clone(), array: false, format: None };
+            Some(elements(expr)?.into_iter().map(cast).collect())
+        }
+        _ => None,
     }
 }
 
@@ -74,9 +81,11 @@ mod tests {
 
     #[test]
     fn arrays_of_values_are_lists() {
-        for (written, plainer) in
-            [("a = ANY (ARRAY['x', $1])", "a IN ('x', $1)"), ("a <> ALL (ARRAY[1]::int[])", "a NOT IN (1)"), ("a = ANY (ARRAY[])", "false")]
-        {
+        for (written, plainer) in [
+            ("a = ANY (ARRAY['x', $1])", "a IN ('x', $1)"),
+            ("a <> ALL (ARRAY[1.6, $1]::int[])", "a NOT IN (1.6::INT, $1::INT)"),
+            ("a = ANY (ARRAY[])", "false"),
+        ] {
             let expr = expression(written).expect("an expression");
             assert_eq!(list_of_array(&expr).map(|expr| expr.to_string()).as_deref(), Some(plainer));
         }

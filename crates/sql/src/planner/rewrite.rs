@@ -82,6 +82,14 @@ impl VisitorMut for Rewriter<'_> {
         }
     }
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        // First, so that what is within the list is seen as what it has become.
+        if let Some(list) = plainer::list_of_array(expr) {
+            *expr = list;
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         match self.replacement(expr) {
             Ok(Some(new)) => *expr = new,
@@ -121,7 +129,6 @@ impl Rewriter<'_> {
                 Ok(text.map(|text| Expr::Value(Value::SingleQuotedString(text).into())))
             }
             Expr::Collate { expr, .. } => Ok(Some((**expr).clone())),
-            Expr::AnyOp { .. } | Expr::AllOp { .. } => Ok(plainer::list_of_array(expr)),
             Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
                 let escape = escape_char.take().map(|escape| escape.value);
                 match escape {

@@ -202,6 +202,22 @@ async fn tools_read_constraints() {
 }
 
 #[tokio::test]
+async fn statements_that_write_what_the_catalog_says_look_at_it_each_time() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE names (name text PRIMARY KEY)").await.expect("made");
+    let insert = "INSERT INTO names SELECT relname FROM pg_class WHERE relkind = 'r' ON CONFLICT DO NOTHING";
+    let delete = "DELETE FROM names USING pg_class WHERE relname = name AND relkind = 'r'";
+    for table in ["one", "two"] {
+        client.batch_execute(&format!("CREATE TABLE {table} (k int PRIMARY KEY)")).await.expect("made");
+        client.batch_execute(insert).await.expect("inserted");
+        check(&client, &format!("SELECT name FROM names WHERE name = '{table}'"), &[table]).await;
+        client.batch_execute(delete).await.expect("deleted");
+        check(&client, "SELECT name FROM names", &[]).await;
+    }
+}
+
+#[tokio::test]
 async fn names_and_numbers_of_relations_become_each_other() {
     let server = Server::start().await;
     let client = server.connect().await;
@@ -237,6 +253,13 @@ async fn arrays_of_values_and_escaped_patterns_are_conditions() {
     check(&client, "SELECT k FROM t WHERE k = ANY (ARRAY[1, 3]) ORDER BY k", &["1", "3"]).await;
     check(&client, "SELECT k FROM t WHERE k <> ALL (ARRAY[1, 3]::int[]) ORDER BY k", &["2", "4", "5"]).await;
     check(&client, "SELECT k FROM t WHERE k = ANY (ARRAY[]::int[])", &[]).await;
+    // Not without the cast: no number is 1.6 or 3.4.
+    let each = strings(&client, "SELECT k FROM t WHERE k IN (1.6::int, 3.4::int) ORDER BY k").await;
+    assert_eq!(each.len(), 2);
+    let each: Vec<&str> = each.iter().map(String::as_str).collect();
+    check(&client, "SELECT k FROM t WHERE k = ANY (ARRAY[1.6, 3.4]::int[]) ORDER BY k", &each).await;
+    let statement = client.prepare("SELECT k FROM t WHERE k = ANY (ARRAY[$1, 9]::int[])").await.expect("a parameter of the array's type");
+    assert_eq!(client.query_one(&statement, &[&4_i32]).await.expect("run").get::<_, i32>(0), 4);
     for (condition, keys) in [
         ("v LIKE 'a/%b' ESCAPE '/'", &["1"][..]),
         ("v LIKE 'a//b' ESCAPE '/'", &["5"]),
