@@ -16,6 +16,7 @@
 //! | `view.rs`, `cache.rs` | reading and writing them in a transaction; what a gateway remembers |
 //! | `spec.rs`, `define.rs` | a definition as it is asked for, and made |
 //! | `database.rs`, `tables.rs`, `indexes.rs`, `sequences.rs`, `procedures.rs`, `names.rs` | the kinds of descriptors |
+//! | `counter.rs` | which number a sequence has given out last |
 //! | `alter.rs`, `foreign_keys.rs` | one change of a table; what two tables know of each other |
 //! | `garbage.rs` | rows of what was dropped |
 //!

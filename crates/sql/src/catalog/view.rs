@@ -36,7 +36,7 @@ pub struct CatalogView {
     asks_nearby: bool,
     /// True if a majority is to be asked for all.
     distrusts_cache: bool,
-    /// The sequences whose counters it has read.
+    /// The sequences that it has altered, or whose counters it has read, be it that it has undone that since.
     counted: BTreeSet<TableId>,
     /// What it showed. Nobody else uses that before a commit has validated it.
     nearby: Vec<(Key, Timestamp, Entry)>,

@@ -34,8 +34,8 @@ pub fn make(
             constraint_definitions.extend(parent.map(|parent| (foreign_key_oid(table, place), foreign_key(table, foreign, parent))));
         }
     }
-    let classes = Arc::new(classes(tables, sequences));
-    let (named, numbered) = (classes.clone(), classes);
+    let named = classes(tables, sequences);
+    let numbered: BTreeMap<i64, String> = named.iter().map(|(name, oid)| (*oid, name.clone())).collect();
     let owned: BTreeMap<(String, String), String> = tables.iter().flat_map(|table| owned_sequences(table)).collect();
     let owner = user.to_string();
     let null = |_: &[Datum]| Datum::Utf8(None);
@@ -82,31 +82,31 @@ const SYSTEM_CLASSES: [(&str, i64); 13] = [
     ("pg_type", 1_247),
 ];
 
-/// The names and numbers of all relations.
-fn classes(tables: &[Arc<TableDescriptor>], sequences: &[Arc<SequenceDescriptor>]) -> Vec<(String, i64)> {
+/// The numbers of all relations by their names.
+fn classes(tables: &[Arc<TableDescriptor>], sequences: &[Arc<SequenceDescriptor>]) -> BTreeMap<String, i64> {
     let of_table = |table: &Arc<TableDescriptor>| {
         let parts: Vec<(String, i64)> = indexes(table).map(|(index, name, ..)| (name.to_owned(), index_oid(table, index))).collect();
         std::iter::once((table.name.clone(), table_oid(table))).chain(parts)
     };
     let sequences = sequences.iter().map(|sequence| (sequence.name.clone(), relation_oid(sequence.id)));
     let system = SYSTEM_CLASSES.iter().map(|(name, oid)| ((*name).to_owned(), *oid));
+    // Of one name a system table is what goes by it.
     tables.iter().flat_map(of_table).chain(sequences).chain(system).collect()
 }
 
-fn number_of_class(classes: &[(String, i64)], values: &[Datum]) -> Option<i64> {
+fn number_of_class(classes: &BTreeMap<String, i64>, values: &[Datum]) -> Option<i64> {
     let written = values.first().filter(|value| !value.is_null())?.to_string();
     if let Ok(number) = written.parse() {
         return Some(number);
     }
     let name = spelt(&written).ok()?.0.last()?.as_ident().map(fold)?;
-    classes.iter().find(|(known, _)| *known == name).map(|(_, oid)| *oid)
+    classes.get(&name).copied()
 }
 
-fn name_of_class(classes: &[(String, i64)], values: &[Datum]) -> Option<String> {
+fn name_of_class(classes: &BTreeMap<i64, String>, values: &[Datum]) -> Option<String> {
     let written = values.first().filter(|value| !value.is_null())?.to_string();
     let Ok(number) = written.parse::<i64>() else { return Some(written) };
-    let found = classes.iter().find(|(_, oid)| *oid == number);
-    Some(found.map_or(written, |(name, _)| quoted(name)))
+    Some(classes.get(&number).map_or(written, |name| quoted(name)))
 }
 
 /// The sequences of the columns of a table, by both names.

@@ -4,7 +4,7 @@ use super::maker::{Maker, number, text};
 use super::oids::indexes;
 use super::type_names::short_name;
 use crate::context::Facts;
-use crate::schema::{Action, ForeignKey, Identity, ProcedureDescriptor, SequenceDescriptor, TableDescriptor};
+use crate::schema::{ForeignKey, Identity, ProcedureDescriptor, SequenceDescriptor, TableDescriptor};
 use crate::types::{Datum, SqlType};
 use datafusion::common::Result;
 use datafusion::logical_expr::TableSource;
@@ -271,8 +271,8 @@ impl<'a> Information<'a> {
             let unique = ["unique_constraint_catalog", "unique_constraint_schema", "unique_constraint_name"];
             let own = [
                 ("match_option", text("NONE")),
-                ("update_rule", text(rule(foreign.on_update))),
-                ("delete_rule", text(rule(foreign.on_delete))),
+                ("update_rule", text(foreign.on_update.words())),
+                ("delete_rule", text(foreign.on_delete.words())),
             ];
             maker.row(&[&self.constraint(&foreign.name)[..], &self.named(unique, key.unwrap_or_default())[..], &own[..]].concat());
         }
@@ -357,10 +357,6 @@ impl<'a> Information<'a> {
 
 fn yes_or_no(yes: bool) -> Datum {
     text(if yes { "YES" } else { "NO" })
-}
-
-fn rule(action: Action) -> &'static str {
-    action.words()
 }
 
 fn bits(ty: &SqlType) -> i64 {

@@ -41,18 +41,15 @@ pub async fn defaults(
         });
     }
     // All of them are made for one row.
-    let exprs: Vec<&ast::Expr> = parsed.iter().flatten().map(|(expr, _)| expr).collect();
-    let values: Vec<Option<Default>> = {
-        let all: Vec<ast::Expr> = exprs.into_iter().cloned().collect();
-        let parameters = Parameters::of(&all, &numbers(parsed.iter().flatten().map(|(_, draws)| draws.len()).max().unwrap_or(0)))?;
-        let compiled = |(expr, draws): Parsed| {
-            let cx = Planning { hints: &[], ..cx };
-            let mut expressions = Expressions::new(cx, Scope::default(), parameters.clone())?;
-            let planned = expressions.plan(&expr, None, "DEFAULT")?;
-            Ok(Default { expr: expressions.finish().compile(planned)?, draws })
-        };
-        parsed.into_iter().map(|parsed| parsed.map(compiled).transpose()).collect::<SqlResult<_>>()?
+    let exprs: Vec<ast::Expr> = parsed.iter().flatten().map(|(expr, _)| expr.clone()).collect();
+    let most = parsed.iter().flatten().map(|(_, draws)| draws.len()).max().unwrap_or(0);
+    let parameters = Parameters::of(&exprs, &numbers(most))?;
+    let compiled = |(expr, draws): Parsed| {
+        let mut expressions = Expressions::new(Planning { hints: &[], ..cx }, Scope::default(), parameters.clone())?;
+        let planned = expressions.plan(&expr, None, "DEFAULT")?;
+        Ok(Default { expr: expressions.finish().compile(planned)?, draws })
     };
+    let values = parsed.into_iter().map(|parsed| parsed.map(compiled).transpose()).collect::<SqlResult<_>>()?;
     Ok(Defaults { table: table.clone(), values, given })
 }
 

@@ -124,11 +124,6 @@ impl TransactionHandle {
         if result.is_err() || active.catalog.changed() {
             active.catalog.invalidate();
         }
-        // The outcome of a commit that was to write nothing: if it is not known, neither is whether what was read holds.
-        let undecided = |error| match error {
-            TxnError::Unknown(_) => TxnError::Conflict("what the transaction read could not be validated in time".into()),
-            error => error,
-        };
         result.map(|_| ()).map_err(|error| SqlError::from(undecided(error)))
     }
 
@@ -140,6 +135,14 @@ impl TransactionHandle {
             }
             active.txn.rollback().await;
         }
+    }
+}
+
+/// The outcome of a commit that was to write nothing: if it is not known, neither is whether what was read holds.
+fn undecided(error: TxnError) -> TxnError {
+    match error {
+        TxnError::Unknown(_) => TxnError::Conflict("what the transaction read could not be validated in time".into()),
+        error => error,
     }
 }
 
