@@ -4,6 +4,8 @@
 //!   format (1 byte) { id · length · bytes }*      ids ascending; ids and lengths as LEB128
 //! ```
 //!
+//! The bytes of a field may be a list: of each item its length and one, then its bytes; 0 for an item without a value.
+//!
 //! Who writes a value says what its fields mean; to everybody else they are numbered bytes. A field that is not there has no value.
 //! The one thing that is known of bytes here is how an integer is written in them: two's complement, big-endian, in as few
 //! bytes as hold it. So a protocol can add to a number in a row without knowing of columns. Reading is total.
@@ -123,6 +125,30 @@ pub fn push(value: &mut Vec<u8>, id: u32, bytes: &[u8]) {
     push_number(value, u64::from(id));
     push_number(value, bytes.len() as u64);
     value.extend_from_slice(bytes);
+}
+
+/// Appends an item to a list within a field: its bytes, or that it has no value.
+pub fn push_item(list: &mut Vec<u8>, item: Option<&[u8]>) {
+    match item {
+        None => push_number(list, 0),
+        Some(bytes) => {
+            push_number(list, bytes.len() as u64 + 1);
+            list.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// The items of a list.
+///
+/// # Errors
+/// The bytes end within an item.
+pub fn items(mut list: &[u8]) -> Result<Vec<Option<&[u8]>>, Malformed> {
+    let mut items = Vec::new();
+    while !list.is_empty() {
+        let length = usize::try_from(take_number(&mut list)?).map_err(|_| Malformed("a length is too large"))?;
+        items.push(length.checked_sub(1).map(|length| take(&mut list, length)).transpose()?);
+    }
+    Ok(items)
 }
 
 /// The bytes of an integer.

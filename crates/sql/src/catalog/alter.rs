@@ -5,7 +5,7 @@
 
 use crate::catalog::define::{self, duplicate_constraint};
 use crate::catalog::layout::{Entry, garbage_key, relation_key};
-use crate::catalog::names::{COLUMNS_MAX, candidates, check_name, choose, key_positions};
+use crate::catalog::names::{COLUMNS_MAX, candidates, check_keys, check_name, choose, key_positions};
 use crate::catalog::{CatalogView, CheckSpec, ColumnSpec, GeneratedSpec, KeySpec};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::{self, rename_column};
@@ -25,6 +25,7 @@ impl CatalogView {
 
     /// From here on the table is as `table`, which has the name that it had.
     pub fn alter(&mut self, txn: &mut dyn Transaction, table: TableDescriptor) -> SqlResult<Arc<TableDescriptor>> {
+        check_keys(&table)?;
         if !table.is_sound() {
             return Err(SqlError::internal(format!("table \"{}\" would contradict itself", table.name)));
         }

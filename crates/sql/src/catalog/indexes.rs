@@ -1,7 +1,7 @@
 //! `CREATE INDEX` and `DROP INDEX`.
 
 use crate::catalog::layout::{Entry, relation_key};
-use crate::catalog::names::{candidates, choose, key_positions};
+use crate::catalog::names::{candidates, check_keys, choose, key_positions};
 use crate::catalog::{CatalogView, IndexSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::schema::{Index, IndexId, TableDescriptor};
@@ -35,6 +35,7 @@ impl CatalogView {
         let mut table = TableDescriptor::clone(&table);
         table.next_index += 1;
         table.indexes.push(index.clone());
+        check_keys(&table)?;
         let table = Arc::new(table);
         fill_index(txn, &table, &index).await?;
         self.write(txn, relation_key(database.id, &name), &Entry::Index(spec.table.clone()))?;

@@ -47,7 +47,7 @@ pub use counter::{Counter, Run};
 pub use garbage::{hand_over, keep_reclaiming, reclaim};
 pub use layout::{Entry, decode_entry, encode_entry};
 pub(crate) use names::check_name;
-pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
+pub use names::{COLUMNS_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX, check_keys};
 pub use procedures::{PROCEDURE_BYTES_MAX, ProcedureSpec};
 pub use spec::{CheckSpec, ColumnSpec, ForeignKeySpec, GeneratedSpec, IndexSpec, KeySpec, SequenceOptions, TableSpec};
 pub use view::{CatalogView, Changes};

@@ -1,6 +1,7 @@
 //! Names: how long they may be, which are chosen for constraints and indexes that have none, and the columns they mean.
 
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::schema::TableDescriptor;
 use std::collections::BTreeSet;
 
 /// The most bytes of a name, as in PostgreSQL.
@@ -45,6 +46,17 @@ pub(super) fn candidates(asked: Option<&str>, table: &str, columns: &[String], s
 pub(super) fn choose(candidates: &[String], taken: &BTreeSet<String>) -> SqlResult<String> {
     let free = candidates.iter().find(|name| !taken.contains(*name)).cloned();
     free.ok_or_else(|| SqlError::duplicate_table(&candidates[0]))
+}
+
+/// Refuses keys and indexes of columns whose values have no order there. Error 0A000.
+pub fn check_keys(table: &TableDescriptor) -> SqlResult<()> {
+    match table.unordered_key_column() {
+        None => Ok(()),
+        Some(column) => {
+            let message = format!("column \"{}\" of type {} cannot be part of a key or an index", column.name, column.ty);
+            Err(SqlError::unsupported(message))
+        }
+    }
 }
 
 /// The positions of a key's columns among the columns called `names`. Errors: 42703, 42701, 54011.

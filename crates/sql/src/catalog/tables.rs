@@ -2,7 +2,7 @@
 
 use crate::catalog::define::{check, describe};
 use crate::catalog::layout::{Entry, data_prefix, garbage_key, relation_key};
-use crate::catalog::names::{candidates, choose};
+use crate::catalog::names::{candidates, check_keys, choose};
 use crate::catalog::{CatalogView, TableSpec};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::schema::{DatabaseId, TableDescriptor, TableId};
@@ -43,6 +43,7 @@ impl CatalogView {
         let unique_names = unique.iter().map(|names| claim(names)).collect::<SqlResult<Vec<String>>>()?;
         let id = TableId(self.allocate_id(txn).await?);
         let mut table = describe(spec, database.id, id, primary_name, unique_names)?;
+        check_keys(&table)?;
         for (position, column) in spec.columns.iter().enumerate() {
             if let Some(generated) = &column.generated {
                 self.generate(txn, &mut table, position, generated, &mut taken).await?;

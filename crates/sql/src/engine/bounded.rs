@@ -13,6 +13,8 @@
 //! batch each is at most [`STATEMENT_BYTES_MAX`], or the statement ends with SQLSTATE 54000. A constant made while planning has at most
 //! [`FOLDED_BYTES_MAX`] more than what it is made of.
 
+use super::arrays::TO_ARRAY;
+use super::row_function::RowFunction;
 use crate::error::SqlError;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::kernels::length::length;
@@ -55,10 +57,18 @@ enum Growth {
     ReplaceMatches,
 }
 
-const GROWING: [(&str, Growth); 8] = [
+/// What `||` of texts is to the query engine.
+pub const JOINED: &str = "bounded";
+
+/// Functions of arrays that may make much of little.
+const GROWING_ARRAYS: [&str; 7] =
+    ["array_append", "array_cat", "array_prepend", "array_replace", "array_to_string", "string_to_array", TO_ARRAY];
+
+const GROWING: [(&str, Growth); 9] = [
     ("concat", Growth::Sum),
     ("concat_ws", Growth::Separated),
     ("lpad", Growth::Characters),
+    ("make_array", Growth::Sum),
     ("overlay", Growth::Sum),
     ("regexp_replace", Growth::ReplaceMatches),
     ("repeat", Growth::Times),
@@ -76,7 +86,7 @@ impl ConfigExtension for Folding {
 }
 
 /// True if the planner asks.
-fn is_folding(args: &ScalarFunctionArgs) -> bool {
+pub fn is_folding(args: &ScalarFunctionArgs) -> bool {
     args.config_options.extensions.get::<Folding>().is_some()
 }
 
@@ -85,10 +95,11 @@ pub fn is_growing(expr: &ast::Expr) -> bool {
     match expr {
         ast::Expr::Function(function) => {
             let name = function.name.0.last().and_then(ast::ObjectNamePart::as_ident);
-            name.is_some_and(|name| GROWING.iter().any(|(growing, _)| name.value.eq_ignore_ascii_case(growing)))
+            let mut growing = GROWING.iter().map(|(name, _)| *name).chain(GROWING_ARRAYS);
+            name.is_some_and(|name| growing.any(|growing| name.value.eq_ignore_ascii_case(growing)))
         }
         ast::Expr::BinaryOp { op, .. } => *op == BinaryOperator::StringConcat,
-        ast::Expr::Overlay { .. } => true,
+        ast::Expr::Overlay { .. } | ast::Expr::Array(_) => true,
         _ => false,
     }
 }
@@ -102,7 +113,10 @@ pub fn share(calls: usize) -> u64 {
 pub fn bounded(function: &Arc<ScalarUDF>, bytes_max: u64) -> Arc<ScalarUDF> {
     match GROWING.iter().find(|(name, _)| *name == function.name()) {
         Some((_, growth)) => Arc::new(ScalarUDF::from(Bounded { function: function.clone(), growth: *growth, bytes_max })),
-        None => function.clone(),
+        None => match function.inner().downcast_ref::<RowFunction>() {
+            Some(row) if bytes_max < MADE_BYTES_MAX => Arc::new(ScalarUDF::from(row.with_bound(bytes_max))),
+            _ => function.clone(),
+        },
     }
 }
 
@@ -273,7 +287,27 @@ fn lengths(arg: &ColumnarValue, rows: usize) -> Result<Vec<u64>> {
 
 /// The bytes of each value of an array, roughly.
 pub fn array_lengths(array: &ArrayRef) -> Result<Vec<u64>> {
-    use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
+    use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, List, Utf8, Utf8View};
+    if let List(_) = array.data_type() {
+        let lists = array.as_list::<i32>();
+        let values = match lists.values().data_type().primitive_width() {
+            Some(width) => vec![width as u64; lists.values().len()],
+            None => array_lengths(lists.values())?,
+        };
+        // Where each value ends, so that a list is a difference.
+        let mut total: u64 = 0;
+        let mut ends = vec![0];
+        ends.extend(values.iter().map(|bytes| {
+            total = total.saturating_add(*bytes);
+            total
+        }));
+        let at = |offset: i32| ends.get(offset as usize).copied().unwrap_or(total);
+        return Ok(lists
+            .value_offsets()
+            .windows(2)
+            .map(|ends| at(ends[1]).saturating_sub(at(ends[0])).saturating_add(OTHER_BYTES))
+            .collect());
+    }
     if !matches!(array.data_type(), Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView) {
         return Ok(vec![OTHER_BYTES; array.len()]);
     }
@@ -299,14 +333,15 @@ fn text_bytes(array: &ArrayRef) -> Result<u64> {
     Ok(array_lengths(array)?.into_iter().fold(0, u64::saturating_add))
 }
 
-fn too_large(function: &str, bytes_max: u64) -> DataFusionError {
+/// 54000.
+pub fn too_large(function: &str, bytes_max: u64) -> DataFusionError {
     let message = format!("{function} would make more than {} KiB of one batch of rows", bytes_max >> 10);
     let hint = "Make shorter values, fewer of them with LIMIT, or with fewer such calls in one statement.";
     DataFusionError::External(Box::new(SqlError::too_large(message).with_hint(hint)))
 }
 
 /// The planner takes it for a call that is no constant.
-fn not_now() -> DataFusionError {
+pub fn not_now() -> DataFusionError {
     DataFusionError::External(Box::new(SqlError::internal("a constant is too large to be made while planning")))
 }
 
@@ -325,7 +360,7 @@ impl Checked {
 
 impl ScalarUDFImpl for Checked {
     fn name(&self) -> &str {
-        "bounded"
+        JOINED
     }
 
     fn signature(&self) -> &Signature {

@@ -20,6 +20,11 @@ pub fn from_panic(panic: &Box<dyn std::any::Any + Send>) -> SqlError {
         .with_hint("Nothing was changed by this statement. Try to write it differently, and report it.")
 }
 
+/// An error of SQL on its way through the query engine.
+pub fn from_sql(error: SqlError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
 /// An error of the query engine with its SQLSTATE.
 pub fn from_datafusion(error: &DataFusionError) -> SqlError {
     use datafusion::common::SchemaError;

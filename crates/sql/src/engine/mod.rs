@@ -1,13 +1,15 @@
 //! What the sessions of one site share: the key spaces of the protocols, the quotas, the query engine's functions and rules.
 
 pub mod analyze;
+pub mod arrays;
 mod batch;
 pub mod bounded;
 mod error;
 mod prose;
+pub mod row_function;
 
 pub use batch::{array_of, batch_of};
-pub use error::{from_datafusion, from_panic, guarded};
+pub use error::{from_datafusion, from_panic, from_sql, guarded};
 
 use crate::context::environment::Environment;
 use crate::engine::bounded::Folding;
@@ -62,7 +64,7 @@ impl Engine {
             .with_config(config())
             .with_runtime_env(runtime)
             .with_expr_planners(SessionStateDefaults::default_expr_planners())
-            .with_scalar_functions(SessionStateDefaults::default_scalar_functions())
+            .with_scalar_functions(arrays::with_functions(SessionStateDefaults::default_scalar_functions()))
             .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .with_table_function_list(SessionStateDefaults::default_table_functions())

@@ -5,10 +5,11 @@
 
 use super::evaluate::constant;
 use super::keys::Keys;
+use crate::engine::arrays::list_of;
 use crate::error::SqlResult;
 use crate::schema::{Index, IndexId, TableDescriptor};
 use crate::storage::{ScanSpec, SearchedIndex, primary_key};
-use crate::types::{Datum, SqlType, coerce};
+use crate::types::{Datum, SqlType, coerce, elements, length_of};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, DFSchema};
@@ -36,9 +37,45 @@ pub struct Access {
 #[expect(clippy::large_enum_variant, reason = "one for each table of a statement")]
 enum Path {
     /// These keys of the primary key (`None`) or of a unique index. For every column of the key, its alternatives.
-    Points { index: Option<Index>, columns: Vec<Vec<Expr>> },
+    Points { index: Option<Index>, columns: Vec<Alternatives> },
     /// A range of the primary key (`None`) or of an index.
     Range { index: Option<Index>, prefix: Vec<Expr>, lower: Bound<Expr>, upper: Bound<Expr> },
+}
+
+/// The values that a column may have.
+#[derive(Clone, Debug)]
+enum Alternatives {
+    /// These.
+    Each(Vec<Expr>),
+    /// The elements of an array.
+    Of(Expr),
+}
+
+impl Alternatives {
+    /// The one value that there is.
+    fn single(&self) -> Option<&Expr> {
+        match self {
+            Alternatives::Each(values) if values.len() == 1 => values.first(),
+            _ => None,
+        }
+    }
+
+    /// How many there are, as far as that is known before they are.
+    fn count(&self) -> usize {
+        if let Alternatives::Each(values) = self { values.len() } else { 1 }
+    }
+
+    /// The values, given those of the parameters; `None` if an array has more than are looked up one by one.
+    fn values(&self, parameters: &[Datum]) -> SqlResult<Option<Vec<Datum>>> {
+        match self {
+            Alternatives::Each(values) => values.iter().map(|expr| constant(expr, parameters)).collect::<SqlResult<_>>().map(Some),
+            Alternatives::Of(array) => {
+                let array = constant(array, parameters)?;
+                let is_long = length_of(&array).is_some_and(|length| length > POINTS_MAX);
+                Ok(if is_long { None } else { Some(elements(&array).unwrap_or_default()) })
+            }
+        }
+    }
 }
 
 /// What the conditions say about the columns of a table.
@@ -49,7 +86,7 @@ struct Conditions {
     count: usize,
     /// True if no text stands for a value of another type.
     typed: bool,
-    equal: BTreeMap<usize, (usize, Vec<Expr>)>,
+    equal: BTreeMap<usize, (usize, Alternatives)>,
     lower: BTreeMap<usize, (usize, Bound<Expr>)>,
     upper: BTreeMap<usize, (usize, Bound<Expr>)>,
 }
@@ -65,10 +102,11 @@ impl Access {
         for (index, columns) in keys {
             let alternatives: Option<Vec<_>> = columns.iter().map(|column| conditions.equal.get(column).cloned()).collect();
             if let Some(alternatives) = alternatives
-                && alternatives.iter().map(|(_, values)| values.len()).product::<usize>() <= POINTS_MAX
+                && alternatives.iter().map(|(_, values)| values.count()).product::<usize>() <= POINTS_MAX
             {
                 let (used, columns): (HashSet<usize>, Vec<_>) = alternatives.into_iter().unzip();
-                return Access { path: Path::Points { index: index.cloned(), columns }, complete: used.len() == conditions.count, typed };
+                let path = Path::Points { index: index.cloned(), columns };
+                return Access { complete: used.len() == conditions.count && !path.has_arrays(), path, typed };
             }
         }
         let all = std::iter::once((None, &table.primary_key)).chain(table.indexes.iter().map(|index| (Some(index), &index.columns)));
@@ -99,12 +137,12 @@ impl Access {
 
     /// True if the keys are primary keys, known without a read.
     pub fn is_of_points(&self) -> bool {
-        matches!(&self.path, Path::Points { index: None, .. })
+        matches!(&self.path, Path::Points { index: None, .. }) && !self.path.has_arrays()
     }
 
     /// True if at most one row can be found.
     pub fn is_single(&self) -> bool {
-        matches!(&self.path, Path::Points { columns, .. } if columns.iter().all(|values| values.len() == 1))
+        matches!(&self.path, Path::Points { columns, .. } if columns.iter().all(|values| values.single().is_some()))
     }
 
     /// The keys of rows by their primary keys; `None` if these are not known without a read.
@@ -127,9 +165,14 @@ impl Access {
                 for (alternatives, column) in columns.iter().zip(types) {
                     let ty = comparison_type(&table.columns[*column].ty);
                     let mut values = Vec::new();
-                    for expr in alternatives {
+                    let all = Keys::Range { spec: ScanSpec::all(SearchedIndex::Primary), complete: false };
+                    let Some(alternatives) = alternatives.values(parameters)? else { return Ok(all) };
+                    for value in alternatives {
                         // A value that the column cannot hold is equal to none of its values.
-                        values.extend(exact(&ty, constant(expr, parameters)?).filter(|value| !value.is_null()));
+                        values.extend(exact(&ty, value).filter(|value| !value.is_null()));
+                    }
+                    if keys.len().saturating_mul(values.len()) > POINTS_MAX && self.path.has_arrays() {
+                        return Ok(all);
                     }
                     keys = keys
                         .iter()
@@ -165,6 +208,13 @@ impl Access {
     }
 }
 
+impl Path {
+    /// True if there are as many keys as arrays have elements: too many, and the table is read instead.
+    fn has_arrays(&self) -> bool {
+        matches!(self, Path::Points { columns, .. } if columns.iter().any(|values| matches!(values, Alternatives::Of(_))))
+    }
+}
+
 impl Conditions {
     fn add(&mut self, table: &TableDescriptor, filter: &Expr) {
         self.count += 1;
@@ -178,7 +228,7 @@ impl Conditions {
             }
             Expr::InList(InList { expr, list, negated: false }) => {
                 if let Some(column) = compared(table, expr, list) {
-                    self.equal.entry(column).or_insert_with(|| (self.count, list.clone()));
+                    self.equal.entry(column).or_insert_with(|| (self.count, Alternatives::Each(list.clone())));
                 }
             }
             Expr::Between(Between { expr, negated: false, low, high }) => {
@@ -189,14 +239,20 @@ impl Conditions {
                     self.compare(column, Operator::LtEq, high);
                 }
             }
-            _ => {}
+            filter => {
+                if let Some((value, array)) = list_of(filter)
+                    && let Some(column) = compared(table, value, [array])
+                {
+                    self.equal.entry(column).or_insert_with(|| (self.count, Alternatives::Of(array.clone())));
+                }
+            }
         }
     }
 
     fn compare(&mut self, column: usize, op: Operator, value: &Expr) {
         let (number, value) = (self.count, value.clone());
         match op {
-            Operator::Eq => drop(self.equal.insert(column, (number, vec![value]))),
+            Operator::Eq => drop(self.equal.insert(column, (number, Alternatives::Each(vec![value])))),
             Operator::Gt => drop(self.lower.insert(column, (number, Bound::Excluded(value)))),
             Operator::GtEq => drop(self.lower.insert(column, (number, Bound::Included(value)))),
             Operator::Lt => drop(self.upper.insert(column, (number, Bound::Excluded(value)))),
@@ -207,9 +263,8 @@ impl Conditions {
 
     /// The range of one key, and how narrow it seems.
     fn range(&self, index: Option<&Index>, columns: &[usize]) -> (usize, Access) {
-        let single = |column: &usize| self.equal.get(column).filter(|(_, values)| values.len() == 1);
-        let (mut used, prefix): (HashSet<usize>, Vec<Expr>) =
-            columns.iter().map_while(single).map(|(number, values)| (*number, values[0].clone())).unzip();
+        let single = |column: &usize| self.equal.get(column).and_then(|(number, values)| Some((*number, values.single()?.clone())));
+        let (mut used, prefix): (HashSet<usize>, Vec<Expr>) = columns.iter().map_while(single).unzip();
         let mut bound = |bounds: &BTreeMap<usize, (usize, Bound<Expr>)>| {
             let found = columns.get(prefix.len()).and_then(|column| bounds.get(column)).cloned();
             found.map_or(Bound::Unbounded, |(number, bound)| {
@@ -252,6 +307,8 @@ const WHOLE_MAX: f64 = 16_777_216.0;
 fn compares_exactly(column: &DataType, constant: &Expr) -> bool {
     // A parameter without a type takes that of the column.
     let Ok(ty) = constant.get_type(&DFSchema::empty()) else { return true };
+    // Of an array, its elements.
+    let ty = if let DataType::List(element) = &ty { element.data_type() } else { &ty };
     match (column.is_floating(), ty.is_floating()) {
         (false, true) => !column.is_numeric(),
         // A double takes any constant as the double that it is compared with; a float may not hold that.

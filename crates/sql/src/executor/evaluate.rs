@@ -8,7 +8,7 @@ use crate::engine::{Engine, array_of, batch_of, guarded};
 use crate::error::{SqlError, SqlResult};
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray};
-use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, DataFusionError, Result, TableReference};
 use datafusion::execution::context::ExecutionProps;
@@ -67,6 +67,8 @@ enum Body {
     /// Just one of the inputs.
     Input(usize),
     Expr(Arc<dyn PhysicalExpr>),
+    /// With arrays among its parameters, which are put in when it is evaluated: written out for every row, they would take a multiple of the memory.
+    Arrays(Expr, Box<DFSchema>, Vec<(usize, Column)>),
     /// Depends on the clock or on chance, so it is planned whenever it is evaluated.
     Late(Expr, Box<DFSchema>),
 }
@@ -78,6 +80,17 @@ impl Compiled {
         let mut inputs: Vec<usize> = expr.column_refs().into_iter().filter_map(|column| scope.position(column)).collect();
         inputs.sort_unstable();
         inputs.dedup();
+        let arrays: Vec<(usize, Column)> = expr
+            .column_refs()
+            .into_iter()
+            .filter(|column| column.relation.is_none() && column.name.starts_with('$'))
+            .filter_map(|column| Some((scope.position(column)?, column.clone())))
+            .filter(|(input, _)| matches!(scope.fields[*input].1.data_type(), DataType::List(_)))
+            .collect();
+        let is_just_one = matches!(expr, Expr::Column(_));
+        if !is_just_one {
+            inputs.retain(|input| !arrays.iter().any(|(array, _)| array == input));
+        }
         let fields: Vec<_> = inputs.iter().map(|&input| scope.fields[input].clone()).collect();
         let schema = Arc::new(Schema::new(fields.iter().map(|(_, field)| field.clone()).collect::<Vec<_>>()));
         if let Expr::Column(column) = &expr
@@ -86,7 +99,9 @@ impl Compiled {
             return Ok(Compiled { inputs, schema, body: Body::Input(position) });
         }
         let planned = guarded(|| DFSchema::new_with_metadata(fields, Default::default()))?;
-        let body = if analyze::is_immutable(&expr) {
+        let body = if !arrays.is_empty() {
+            Body::Arrays(expr, Box::new(planned), arrays)
+        } else if analyze::is_immutable(&expr) {
             Body::Expr(guarded(|| physical(engine, engine.timeless_state(), expr, &planned))?)
         } else {
             Body::Late(expr, Box::new(planned))
@@ -98,7 +113,7 @@ impl Compiled {
     pub fn evaluate<'a>(&self, engine: &Engine, rows: usize, input: impl Fn(usize, usize) -> &'a Datum) -> SqlResult<Vec<Datum>> {
         match &self.body {
             Body::Input(position) => Ok((0..rows).map(|row| input(row, *position).clone()).collect()),
-            Body::Expr(_) | Body::Late(..) => {
+            Body::Expr(_) | Body::Late(..) | Body::Arrays(..) => {
                 let array = self.array(engine, rows, input)?;
                 guarded(|| (0..rows).map(|row| Datum::try_from_array(array.as_ref(), row)).collect())
             }
@@ -124,6 +139,20 @@ impl Compiled {
                     array_of(self.schema.field(0).data_type(), (0..rows).map(|row| input(row, *position).clone()).collect())
                 }
                 Body::Expr(expr) => expr.evaluate(&batch()?)?.into_array(rows),
+                Body::Arrays(expr, schema, arrays) => {
+                    let value = |column: &Column| {
+                        let (input_of, _) = arrays.iter().find(|(_, array)| array == column)?;
+                        Some(if rows == 0 { Datum::Null } else { input(0, *input_of).clone() })
+                    };
+                    let bound = expr.clone().transform_up(|expr| match expr {
+                        Expr::Column(column) => Ok(match value(&column) {
+                            Some(value) => Transformed::yes(Expr::Literal(value, None)),
+                            None => Transformed::no(Expr::Column(column)),
+                        }),
+                        other => Ok(Transformed::no(other)),
+                    })?;
+                    physical(engine, &engine.state(), bound.data, schema)?.evaluate(&batch()?)?.into_array(rows)
+                }
                 Body::Late(expr, schema) => physical(engine, &engine.state(), expr.clone(), schema)?.evaluate(&batch()?)?.into_array(rows),
             }
         })

@@ -6,7 +6,7 @@
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, GroupByExpr, Ident, Query, Select, SelectFlavor, SelectItem, SetExpr, TableWithJoins, UnaryOperator,
+    ArrayElemTypeDef, DataType, Expr, GroupByExpr, Ident, Query, Select, SelectFlavor, SelectItem, SetExpr, TableWithJoins, UnaryOperator,
 };
 use std::collections::BTreeSet;
 
@@ -136,6 +136,9 @@ fn name_of(expr: &Expr) -> Option<String> {
 }
 
 fn type_name(ty: &DataType) -> String {
+    if let DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) = ty {
+        return type_name(element);
+    }
     match crate::types::SqlType::from_ast(ty) {
         Ok(ty) => match ty.oid() {
             16 => "bool",

@@ -1,8 +1,9 @@
 //! The functions of `pg_catalog` that psql and drivers call on system tables.
 
 use super::oids::{check_oid, foreign_key_oid, index_oid, indexes, relation_oid, table_oid};
-use super::row_function::{function, integer, looked_up, text, yes};
+use super::plain::{integer, looked_up, text, yes};
 use super::type_names::{ALL_TYPES, short_name};
+use crate::engine::row_function::function;
 use crate::parser::{fold, quoted, spelt};
 use crate::schema::{Action, ForeignKey, OwnedSequence, ProcedureDescriptor, SequenceDescriptor, TableDescriptor};
 use crate::types::{Datum, SqlType};
@@ -22,6 +23,7 @@ pub fn make(
         let unique = if unique { "UNIQUE " } else { "" };
         format!("CREATE {unique}INDEX {} ON public.{} USING btree ({columns})", quoted(name), quoted(&table.name))
     });
+    let index_columns = columns_of_indexes(tables);
     let mut constraint_definitions = definitions(tables, |table, name, columns, _| {
         let kind = if table.primary_key_name == name { "PRIMARY KEY" } else { "UNIQUE" };
         format!("{kind} ({columns})")
@@ -40,7 +42,6 @@ pub fn make(
     let owner = user.to_string();
     let null = |_: &[Datum]| Datum::Utf8(None);
     let functions = [
-        text("array_to_string", null),
         function(CLASS_OID, DataType::Int64, move |values| Datum::Int64(number_of_class(&named, values))),
         text(CLASS_NAME, move |values| Datum::Utf8(name_of_class(&numbered, values))),
         text("pg_get_serial_sequence", move |values| Datum::Utf8(owned_by(&owned, values))),
@@ -50,9 +51,16 @@ pub fn make(
         text("pg_encoding_to_char", |_| Datum::Utf8(Some("UTF8".into()))),
         text("pg_get_constraintdef", move |values| looked_up(&constraint_definitions, values)),
         text("pg_get_expr", |values| values.first().cloned().unwrap_or(Datum::Utf8(None))),
-        text("pg_get_indexdef", move |values| looked_up(&index_definitions, values)),
+        text("pg_get_indexdef", move |values| match integer(values, 1) {
+            Some(place @ 1..) => {
+                let columns = integer(values, 0).and_then(|oid| index_columns.get(&oid));
+                Datum::Utf8(columns.and_then(|columns| columns.get(usize::try_from(place).ok()? - 1).cloned()))
+            }
+            _ => looked_up(&index_definitions, values),
+        }),
         text("pg_get_userbyid", move |_| Datum::Utf8(Some(owner.clone()))),
         text("shobj_description", null),
+        yes("pg_collation_is_visible"),
         yes("pg_table_is_visible"),
         yes("pg_type_is_visible"),
         function("to_regtype", DataType::Int64, |values| Datum::Int64(type_named(values))),
@@ -133,6 +141,15 @@ fn definitions(tables: &[Arc<TableDescriptor>], text: impl Fn(&TableDescriptor, 
                 (index_oid(table, index), text(table, name, &columns.join(", "), unique))
             })
             .collect::<Vec<_>>()
+    };
+    tables.iter().flat_map(of_table).collect()
+}
+
+/// The columns of each index, by its number.
+fn columns_of_indexes(tables: &[Arc<TableDescriptor>]) -> BTreeMap<i64, Vec<String>> {
+    let named = |table: &TableDescriptor, columns: &[usize]| columns.iter().map(|column| quoted(&table.columns[*column].name)).collect();
+    let of_table = |table: &Arc<TableDescriptor>| {
+        indexes(table).map(|(index, _, columns, _)| (index_oid(table, index), named(table, columns))).collect::<Vec<_>>()
     };
     tables.iter().flat_map(of_table).collect()
 }

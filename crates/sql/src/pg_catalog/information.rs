@@ -167,7 +167,7 @@ impl<'a> Information<'a> {
                     ("ordinal_position", number(i64::from(column.id))),
                     ("column_default", column.default.as_deref().map_or(Datum::Utf8(None), text)),
                     ("is_nullable", yes_or_no(column.nullable)),
-                    ("data_type", text(column.ty.name())),
+                    ("data_type", text(if matches!(column.ty, SqlType::Array(_)) { "ARRAY" } else { column.ty.name() })),
                     ("interval_precision", Datum::Int64(None)),
                     ("udt_catalog", text(self.facts.database.as_str())),
                     ("udt_schema", text("pg_catalog")),

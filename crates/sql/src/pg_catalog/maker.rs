@@ -1,7 +1,7 @@
-//! A system table being made: columns of three kinds, and rows that name those that matter.
+//! A system table being made: columns of five kinds, and rows that name those that matter.
 
 use crate::engine::batch_of;
-use crate::types::Datum;
+use crate::types::{Datum, Element, SqlType, array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Result;
 use datafusion::datasource::{MemTable, provider_as_source};
@@ -19,6 +19,12 @@ pub fn number(value: impl Into<i64>) -> Datum {
     Datum::Int64(Some(value.into()))
 }
 
+/// A list of numbers of columns.
+pub fn list(values: impl IntoIterator<Item = u32>) -> Datum {
+    let values: Vec<Datum> = values.into_iter().map(|value| Datum::Int16(i16::try_from(value).ok())).collect();
+    array(Element::INT2, &values)
+}
+
 /// A truth value.
 pub fn flag(value: bool) -> Datum {
     Datum::Boolean(Some(value))
@@ -27,7 +33,7 @@ pub fn flag(value: bool) -> Datum {
 /// A table being made: its columns, then its rows in that order.
 pub struct Maker {
     name: &'static str,
-    columns: Vec<(&'static str, DataType)>,
+    columns: Vec<Field>,
     rows: Vec<Vec<Datum>>,
 }
 
@@ -39,32 +45,47 @@ impl Maker {
 
     /// Numbers, OIDs among them.
     pub fn numbers(self, names: &[&'static str]) -> Maker {
-        self.columns(names, DataType::Int64)
+        self.columns(names, SqlType::Int8)
     }
 
     /// Texts.
     pub fn texts(self, names: &[&'static str]) -> Maker {
-        self.columns(names, DataType::Utf8)
+        self.columns(names, SqlType::Text)
+    }
+
+    /// Arrays of numbers of columns.
+    pub fn lists(self, names: &[&'static str]) -> Maker {
+        self.columns(names, SqlType::Array(Element::INT2))
+    }
+
+    /// The same as PostgreSQL has them of indexes.
+    pub fn vectors(self, names: &[&'static str]) -> Maker {
+        self.columns(names, SqlType::Int2Vector)
+    }
+
+    /// Arrays of texts.
+    pub fn text_lists(self, names: &[&'static str]) -> Maker {
+        self.columns(names, SqlType::Array(Element::TEXT))
     }
 
     /// Truth values.
     pub fn flags(self, names: &[&'static str]) -> Maker {
-        self.columns(names, DataType::Boolean)
+        self.columns(names, SqlType::Bool)
     }
 
-    fn columns(mut self, names: &[&'static str], ty: DataType) -> Maker {
-        self.columns.extend(names.iter().map(|name| (*name, ty.clone())));
+    fn columns(mut self, names: &[&'static str], ty: SqlType) -> Maker {
+        self.columns.extend(names.iter().map(|name| ty.field(name, true)));
         self
     }
 
     /// A row: the columns that matter; the others get 0, false or NULL.
     pub fn row(&mut self, values: &[(&str, Datum)]) {
-        let value = |(name, ty): &(&'static str, DataType)| {
-            let given = values.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone());
-            given.unwrap_or(match ty {
+        let value = |field: &Field| {
+            let given = values.iter().find(|(given, _)| given == field.name()).map(|(_, value)| value.clone());
+            given.unwrap_or_else(|| match field.data_type() {
                 DataType::Int64 => number(0),
                 DataType::Boolean => flag(false),
-                _ => Datum::Utf8(None),
+                _ => SqlType::of_field(field).map_or(Datum::Null, |ty| ty.null()),
             })
         };
         self.rows.push(self.columns.iter().map(value).collect());
@@ -72,8 +93,7 @@ impl Maker {
 
     /// Adds it to `tables`.
     pub fn finish(self, tables: &mut BTreeMap<String, Arc<dyn TableSource>>) -> Result<()> {
-        let fields: Vec<Field> = self.columns.iter().map(|(name, ty)| Field::new(*name, ty.clone(), true)).collect();
-        let schema = Arc::new(Schema::new(fields));
+        let schema = Arc::new(Schema::new(self.columns.clone()));
         let batch = batch_of(&schema, self.rows.len(), |row, column| self.rows[row][column].clone())?;
         tables.insert(self.name.to_string(), provider_as_source(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?)));
         Ok(())

@@ -10,10 +10,10 @@ mod functions;
 mod information;
 mod maker;
 mod oids;
+mod plain;
 mod procedures;
 mod protocols;
 mod quotas;
-mod row_function;
 mod tables;
 mod type_names;
 
@@ -150,6 +150,21 @@ struct Subqueries;
 
 impl VisitorMut for Subqueries {
     type Break = SqlError;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let (of, holds) = match expr {
+            Expr::AnyOp { right, .. } => (right, false),
+            Expr::AllOp { right, .. } => (right, true),
+            _ => return ControlFlow::Continue(()),
+        };
+        // Of no rows, none does, and all do.
+        if let Expr::Subquery(query) = of.as_ref()
+            && relations(query).iter().any(|name| is_empty(name))
+        {
+            *expr = Expr::Value(Value::Boolean(holds).into());
+        }
+        ControlFlow::Continue(())
+    }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         let Expr::Subquery(query) = expr else { return ControlFlow::Continue(()) };

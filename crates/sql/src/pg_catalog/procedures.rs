@@ -2,7 +2,8 @@
 
 use super::maker::{Maker, number, text};
 use super::oids::{FIRST_USER_OID, OWNER_OID, PUBLIC_OID};
-use super::row_function::{RowFunction, looked_up, text as text_function, yes};
+use super::plain::{looked_up, text as text_function, yes};
+use crate::engine::row_function::RowFunction;
 use crate::schema::ProcedureDescriptor;
 use crate::types::Datum;
 use std::collections::BTreeMap;
@@ -21,7 +22,8 @@ fn oid(procedure: &ProcedureDescriptor) -> i64 {
 pub fn table(procedures: &[Arc<ProcedureDescriptor>]) -> Maker {
     let mut maker = Maker::new("pg_proc")
         .numbers(&["oid", "pronamespace", "proowner", "prolang", "prorettype", "pronargs"])
-        .texts(&["proname", "prokind", "provolatile", "proparallel", "prosrc", "proacl"])
+        .texts(&["proname", "prokind", "provolatile", "proparallel", "prosrc"])
+        .text_lists(&["proacl"])
         .flags(&["prosecdef", "proleakproof", "proisstrict", "proretset"]);
     for procedure in procedures {
         maker.row(&[

@@ -1,19 +1,20 @@
 //! The system tables, made from the descriptors.
 
-use super::maker::{Maker, flag, number, text};
+use super::maker::{Maker, flag, list, number, text};
 use super::oids::{
     BTREE_OID, HEAP_OID, INFORMATION_SCHEMA_OID, OWNER_OID, PG_CATALOG_OID, PG_CLASS_OID, PUBLIC_OID, check_oid, foreign_key_oid,
     index_oid, indexes, relation_oid, table_oid,
 };
 use super::type_names::{ALL_TYPES, short_name};
 use crate::schema::{Action, DatabaseDescriptor, Identity, ProcedureDescriptor, SequenceDescriptor, TableDescriptor, TableId};
+use crate::types::{Element, SqlType};
 use datafusion::common::Result;
 use datafusion::logical_expr::TableSource;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The system tables that can be read.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 17] = [
     "pg_am",
     "pg_attrdef",
     "pg_attribute",
@@ -26,6 +27,7 @@ pub const NAMES: [&str; 16] = [
     "pg_enum",
     "pg_index",
     "pg_namespace",
+    "pg_opclass",
     "pg_proc",
     "pg_roles",
     "pg_sequence",
@@ -62,6 +64,11 @@ pub fn make(
     ] {
         maker.finish(&mut tables)?;
     }
+    Maker::new("pg_opclass")
+        .numbers(&["oid", "opcmethod", "opcnamespace", "opcintype"])
+        .texts(&["opcname"])
+        .flags(&["opcdefault"])
+        .finish(&mut tables)?;
     Maker::new("pg_enum").numbers(&["oid", "enumtypid", "enumsortorder"]).texts(&["enumlabel"]).finish(&mut tables)?;
     Maker::new("pg_collation").numbers(&["oid", "collnamespace"]).texts(&["collname"]).finish(&mut tables)?;
     Maker::new("pg_description").numbers(&["objoid", "classoid", "objsubid"]).texts(&["description"]).finish(&mut tables)?;
@@ -72,7 +79,8 @@ fn classes(tables: &[Arc<TableDescriptor>], sequences: &[Arc<SequenceDescriptor>
     let mut maker = Maker::new("pg_class")
         .numbers(&["oid", "relnamespace", "reltype", "reloftype", "relowner", "relam", "relfilenode", "reltablespace", "relpages"])
         .numbers(&["reltuples", "reltoastrelid", "relnatts", "relchecks"])
-        .texts(&["relname", "relpersistence", "relkind", "relreplident", "relacl", "reloptions", "relpartbound"])
+        .texts(&["relname", "relpersistence", "relkind", "relreplident", "relpartbound"])
+        .text_lists(&["relacl", "reloptions"])
         .flags(&["relhasindex", "relisshared", "relhasrules", "relhastriggers", "relhassubclass", "relrowsecurity"])
         .flags(&["relforcerowsecurity", "relispopulated", "relispartition"]);
     let relation = |oid: i64, name: &str, kind: &str, method: i64, columns: usize, checks: usize| {
@@ -197,14 +205,20 @@ fn indexes_table(tables: &[Arc<TableDescriptor>]) -> Maker {
     let mut maker = Maker::new("pg_index")
         .numbers(&["indexrelid", "indrelid", "indnatts", "indnkeyatts"])
         .flags(&["indisunique", "indisprimary", "indisexclusion", "indimmediate", "indisclustered", "indisvalid", "indisready"])
-        .flags(&["indislive", "indisreplident"])
-        .texts(&["indkey", "indpred", "indexprs"]);
+        .flags(&["indislive", "indisreplident", "indnullsnotdistinct"])
+        .vectors(&["indkey", "indoption", "indclass", "indcollation"])
+        .texts(&["indpred", "indexprs"]);
     for table in tables {
         for (index, _, columns, unique) in indexes(table) {
             maker.row(&[
                 ("indexrelid", number(index_oid(table, index))),
                 ("indrelid", number(table_oid(table))),
                 ("indnatts", number(columns.len() as i64)),
+                ("indnkeyatts", number(columns.len() as i64)),
+                ("indkey", list(columns.iter().map(|column| table.columns[*column].id))),
+                ("indoption", list(columns.iter().map(|_| 0))),
+                ("indclass", list(columns.iter().map(|_| 0))),
+                ("indcollation", list(columns.iter().map(|_| 0))),
                 ("indisunique", flag(unique)),
                 ("indisprimary", flag(index.is_none())),
                 ("indisvalid", flag(true)),
@@ -219,11 +233,14 @@ fn indexes_table(tables: &[Arc<TableDescriptor>]) -> Maker {
 fn constraints(tables: &[Arc<TableDescriptor>]) -> Maker {
     let mut maker = Maker::new("pg_constraint")
         .numbers(&["oid", "connamespace", "conrelid", "conindid", "confrelid", "conparentid", "contypid"])
-        .texts(&["conname", "contype", "confupdtype", "confdeltype", "confmatchtype"])
-        .flags(&["condeferrable", "condeferred", "convalidated"]);
+        .texts(&["conname", "contype", "confupdtype", "confdeltype", "confmatchtype", "conbin"])
+        .lists(&["conkey", "confkey"])
+        .flags(&["condeferrable", "condeferred", "convalidated", "conislocal", "connoinherit"]);
     for table in tables {
-        let constraint = |oid: i64, index: i64, name: &str, kind: &str| {
+        let constraint = |oid: i64, index: i64, name: &str, kind: &str, columns: &[usize]| {
             [
+                ("conkey", list(columns.iter().map(|column| table.columns[*column].id))),
+                ("conislocal", flag(true)),
                 ("oid", number(oid)),
                 ("connamespace", number(PUBLIC_OID)),
                 ("conrelid", number(table_oid(table))),
@@ -233,20 +250,22 @@ fn constraints(tables: &[Arc<TableDescriptor>]) -> Maker {
                 ("convalidated", flag(true)),
             ]
         };
-        for (index, name, ..) in indexes(table).filter(|(index, ..)| index.is_none_or(|index| index.constraint)) {
+        for (index, name, columns, _) in indexes(table).filter(|(index, ..)| index.is_none_or(|index| index.constraint)) {
             let oid = index_oid(table, index);
-            maker.row(&constraint(oid, oid, name, if index.is_none() { "p" } else { "u" }));
+            maker.row(&constraint(oid, oid, name, if index.is_none() { "p" } else { "u" }, columns));
         }
         for (place, check) in table.checks.iter().enumerate() {
-            maker.row(&constraint(check_oid(table, place), 0, &check.name, "c"));
+            let own = [("conbin", text(check.condition.as_str()))];
+            maker.row(&[&constraint(check_oid(table, place), 0, &check.name, "c", &check.columns)[..], &own[..]].concat());
         }
         for (place, foreign) in table.foreign_keys.iter().enumerate() {
             let parent = tables.iter().find(|parent| parent.name == foreign.parent);
             let key = parent.and_then(|parent| Some((parent, parent.unique_over(&parent.positions_of(&foreign.parent_columns)?)?)));
             let index = key.map_or(0, |(parent, index)| index_oid(parent, index));
-            let common = constraint(foreign_key_oid(table, place), index, &foreign.name, "f");
+            let common = constraint(foreign_key_oid(table, place), index, &foreign.name, "f", &foreign.columns);
             let own = [
                 ("confrelid", number(parent.map_or(0, |parent| table_oid(parent)))),
+                ("confkey", list(foreign.parent_columns.iter().copied())),
                 ("confupdtype", text(action_code(foreign.on_update))),
                 ("confdeltype", text(action_code(foreign.on_delete))),
                 ("confmatchtype", text("s")),
@@ -270,7 +289,7 @@ fn action_code(action: Action) -> &'static str {
 }
 
 fn namespaces() -> Maker {
-    let mut maker = Maker::new("pg_namespace").numbers(&["oid", "nspowner"]).texts(&["nspname", "nspacl"]);
+    let mut maker = Maker::new("pg_namespace").numbers(&["oid", "nspowner"]).texts(&["nspname"]).text_lists(&["nspacl"]);
     for (oid, name) in [(PG_CATALOG_OID, "pg_catalog"), (INFORMATION_SCHEMA_OID, "information_schema"), (PUBLIC_OID, "public")] {
         maker.row(&[("oid", number(oid)), ("nspowner", number(OWNER_OID)), ("nspname", text(name))]);
     }
@@ -291,26 +310,47 @@ fn types() -> Maker {
         .numbers(&["typcollation", "typsubscript"])
         .texts(&["typname", "typtype", "typcategory", "typdelim"])
         .flags(&["typisdefined", "typnotnull", "typisarray"]);
-    for ty in ALL_TYPES {
+    let mut ty = |ty: &SqlType, name: String, element: u32, array: u32| {
         maker.row(&[
             ("oid", number(i64::from(ty.oid()))),
             ("typnamespace", number(PG_CATALOG_OID)),
             ("typowner", number(OWNER_OID)),
             ("typlen", number(i64::from(ty.type_length()))),
+            ("typelem", number(i64::from(element))),
+            ("typarray", number(i64::from(array))),
             ("typtypmod", number(-1)),
-            ("typname", text(short_name(&ty))),
+            ("typname", text(name)),
             ("typtype", text("b")),
+            ("typcategory", text(if element == 0 { category(ty) } else { "A" })),
             ("typdelim", text(",")),
             ("typisdefined", flag(true)),
         ]);
+    };
+    for scalar in ALL_TYPES {
+        let array = Element::try_from(scalar).map_or(scalar, SqlType::Array);
+        ty(&scalar, short_name(&scalar).to_owned(), 0, array.oid());
+        ty(&array, short_name(&array).to_owned(), scalar.oid(), 0);
     }
     maker
+}
+
+/// PostgreSQL's `typcategory`.
+fn category(ty: &SqlType) -> &'static str {
+    match ty {
+        SqlType::Bool => "B",
+        SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => "D",
+        SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) => "S",
+        SqlType::Bytea | SqlType::Uuid => "U",
+        SqlType::Array(_) => "A",
+        _ => "N",
+    }
 }
 
 fn databases_table(databases: &[Arc<DatabaseDescriptor>]) -> Maker {
     let mut maker = Maker::new("pg_database")
         .numbers(&["oid", "datdba", "encoding", "datconnlimit", "dattablespace"])
-        .texts(&["datname", "datcollate", "datctype", "daticulocale", "datlocprovider", "datacl"])
+        .texts(&["datname", "datcollate", "datctype", "daticulocale", "datlocprovider"])
+        .text_lists(&["datacl"])
         .flags(&["datistemplate", "datallowconn"]);
     for (position, database) in databases.iter().enumerate() {
         maker.row(&[

@@ -4,6 +4,7 @@
 use super::Planning;
 use super::parameters::{Parameters, require_scalar};
 use super::resolver::Resolver;
+use crate::engine::arrays::settle;
 use crate::engine::guarded;
 use crate::error::{SqlError, SqlResult};
 use crate::executor::evaluate::{Compiled, Scope};
@@ -37,6 +38,7 @@ impl<'a> Expressions<'a> {
         let resolver = Resolver::new(self.cx.engine, System::default(), self.parameters.made_max());
         let mut context = PlannerContext::new().with_prepare_param_data_types(self.parameters.fields());
         let expr = guarded(|| resolver.planner().sql_to_expr(expr.clone(), &self.schema, &mut context))?;
+        let expr = guarded(|| settle(expr, &self.schema).map(|changed| changed.data))?;
         self.parameters.learn(&expr, expected);
         canonical_uuids(expr, &self.schema)
     }

@@ -1,6 +1,7 @@
 //! The types of a statement's parameters: what the client says, else what the column they meet says, else text. And how much of the
 //! statement's memory each of its calls may take, which is known from the same look at it.
 
+use super::plainer;
 use crate::engine::analyze;
 use crate::engine::bounded::{is_growing, share};
 use crate::error::{SqlError, SqlResult, SqlState};
@@ -130,9 +131,8 @@ impl Visitor for Counter {
 
 impl Counter {
     fn cast(&mut self, expr: &SqlExpr) {
-        if let SqlExpr::Cast { expr, data_type, .. } = expr
-            && let SqlExpr::Value(ValueWithSpan { value: Value::Placeholder(id), .. }) = expr.as_ref()
-            && let Ok(ty) = SqlType::from_ast(data_type)
+        if let Some((expr, ty)) = plainer::cast_of(expr)
+            && let SqlExpr::Value(ValueWithSpan { value: Value::Placeholder(id), .. }) = plainer::without_brackets(expr)
         {
             self.casts.push((id.clone(), ty));
         }

@@ -1,10 +1,16 @@
 //! Expressions of SQL that the query engine does not plan, as others that it does.
 
+use crate::engine::arrays::{self, TO_ARRAY};
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::parser::names::{MARK, select};
+use crate::parser::{fold, plain_arguments, walk};
+use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{
     Array, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Value,
+    FunctionArguments, Ident, LimitClause, ObjectName, ObjectNamePart, Query, Select, SelectItem, TableAlias, TableAliasColumnDef,
+    TableFactor, TableWithJoins, Value, Visitor,
 };
+use std::ops::ControlFlow;
 
 /// `a = ANY (ARRAY[…])` is `a IN (…)`, and `a <> ALL (ARRAY[…])` is `a NOT IN (…)`. A cast of the array is one of each element.
 pub fn list_of_array(expr: &Expr) -> Option<Expr> {
@@ -32,6 +38,87 @@ fn elements(array: &Expr) -> Option<Vec<Expr>> {
         }
         _ => None,
     }
+}
+
+/// A comparison with any or all elements of an array that is no list of expressions, as an operator of its own.
+pub fn quantified(expr: &Expr) -> Option<Expr> {
+    let (left, op, right, all) = match expr {
+        Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, false),
+        Expr::AllOp { left, compare_op, right } => (left, compare_op, right, true),
+        _ => return None,
+    };
+    if matches!(without_brackets(right), Expr::Subquery(_)) {
+        return None;
+    }
+    let op = BinaryOperator::Custom(arrays::quantified(&op.to_string(), all)?);
+    let whole = Expr::BinaryOp { left: left.clone(), op, right: without_brackets(right).clone().into() };
+    Some(Expr::Nested(Box::new(whole)))
+}
+
+/// A cast to the type of an array, which is a call of a function to the query engine.
+pub fn cast_to_array(inner: &Expr, ty: &SqlType) -> Expr {
+    let number = |number: i64| Expr::Value(Value::Number(number.to_string(), false).into());
+    call(TO_ARRAY, vec![inner.clone(), number(ty.oid().into()), number(ty.type_modifier().into())])
+}
+
+/// What is cast and to what, as it is written or as [`cast_to_array`] has it.
+pub fn cast_of(expr: &Expr) -> Option<(&Expr, SqlType)> {
+    match expr {
+        Expr::Cast { expr, data_type, .. } => Some((expr, SqlType::from_ast(data_type).ok()?)),
+        Expr::Function(function) if function.name.to_string() == TO_ARRAY => match plain_arguments(function)?.as_slice() {
+            [expr, oid, modifier] => {
+                let number = |expr: &Expr| expr.to_string().parse::<i32>().ok();
+                Some((expr, SqlType::from_oid(number(oid)? as u32, number(modifier)?)?))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// True if a query calls an aggregate whose result depends on the order of its rows.
+pub fn aggregates_in_order(select: &Select) -> bool {
+    struct Finder;
+    impl Visitor for Finder {
+        type Break = SqlError;
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
+            let name = if let Expr::Function(function) = expr {
+                function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold)
+            } else {
+                None
+            };
+            if name.is_some_and(|name| matches!(name.as_str(), "array_agg" | "string_agg")) {
+                return ControlFlow::Break(SqlError::internal("it is one"));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    walk(&select.projection, &mut Finder).is_err()
+}
+
+/// Keeps the order of a query in FROM, as PostgreSQL does for aggregates: the query engine takes its rows to have none, unless it counts them.
+pub fn keep_order(query: &mut Query) {
+    if query.order_by.is_some() && query.limit_clause.is_none() && query.fetch.is_none() {
+        let all = Expr::Value(Value::Number(i64::MAX.to_string(), false).into());
+        query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(all), offset: None, limit_by: Vec::new() });
+    }
+}
+
+/// `ARRAY(SELECT …)`: the rows of a query as an array.
+pub fn array_of(mut query: Box<Query>) -> Expr {
+    keep_order(&mut query);
+    let element = || Ident::with_quote('"', format!("{MARK}element"));
+    let column = TableAliasColumnDef { name: element(), data_type: None };
+    let alias = TableAlias { explicit: true, name: Ident::with_quote('"', format!("{MARK}rows")), columns: vec![column], at: None };
+    let relation = TableFactor::Derived { lateral: false, subquery: query, alias: Some(alias), sample: None };
+    let elements = call("array_agg", vec![Expr::Identifier(element())]);
+    let item = SelectItem::UnnamedExpr(call("coalesce", vec![elements, text("{}")]));
+    Expr::Subquery(Box::new(select(vec![item], vec![TableWithJoins { relation, joins: Vec::new() }], None)))
+}
+
+/// An expression without brackets around it.
+pub fn without_brackets(expr: &Expr) -> &Expr {
+    if let Expr::Nested(expr) = expr { without_brackets(expr) } else { expr }
 }
 
 /// A pattern of LIKE whose special characters are escaped by another character than the backslash, as one where the backslash does. Error 22025

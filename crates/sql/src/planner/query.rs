@@ -1,8 +1,9 @@
 //! Queries that the query engine plans and runs.
 
-use super::Planning;
 use super::parameters::Parameters;
 use super::resolver::Resolver;
+use super::{Planning, grouping};
+use crate::engine::arrays::settle_plan;
 use crate::engine::guarded;
 use crate::error::SqlResult;
 use crate::executor::query::QueryPlan;
@@ -13,6 +14,8 @@ use crate::parser::names::MARK;
 use crate::pg_catalog::{System, is_system_table};
 use crate::schema::TableDescriptor;
 use crate::txn::Active;
+use crate::types::several_dimensions;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::datasource::provider_as_source;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::PlannerContext;
@@ -31,9 +34,17 @@ pub struct Names {
 }
 
 /// Plans a query.
-pub async fn plan(cx: Planning<'_>, active: &mut Active, statement: ast::Statement) -> SqlResult<Plan> {
+pub async fn plan(cx: Planning<'_>, active: &mut Active, mut statement: ast::Statement) -> SqlResult<Plan> {
     let Names { tables, sources, once } = names(cx, active, &statement, None).await?;
+    if let ast::Statement::Query(query) = &mut statement {
+        grouping::complete(query, &tables)?;
+    }
     let (plan, parameters) = logical(cx, sources, statement)?;
+    let is_list = |ty: &DataType| matches!(ty, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..));
+    let nests = |ty: &DataType| if let DataType::List(item) = ty { is_list(item.data_type()) } else { false };
+    if plan.plan.schema().fields().iter().any(|field| nests(field.data_type())) {
+        return Err(several_dimensions());
+    }
     let columns: Vec<ResultColumn> = plan.plan.schema().fields().iter().map(|field| column_of(field)).collect();
     Ok(Plan { once, ..Plan::of(tables, parameters.finish(), Some(columns.into()), Body::Query(plan)) })
 }
@@ -60,7 +71,7 @@ pub fn logical(cx: Planning<'_>, sources: System, statement: ast::Statement) -> 
     let resolver = Resolver::new(cx.engine, sources, parameters.made_max());
     let planned = |parameters: &Parameters| {
         let mut context = PlannerContext::new().with_prepare_param_data_types(parameters.fields());
-        guarded(|| resolver.planner().sql_statement_to_plan_with_context(statement.clone(), &mut context))
+        guarded(|| resolver.planner().sql_statement_to_plan_with_context(statement.clone(), &mut context).and_then(settle_plan))
     };
     let mut plan = planned(&parameters)?;
     if !parameters.is_empty() {

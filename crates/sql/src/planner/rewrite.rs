@@ -7,31 +7,35 @@
 //! - `= ANY (ARRAY[…])` becomes `IN`, and patterns of `LIKE` are escaped by backslashes;
 //! - text cast to `uuid` is put into its canonical form, and `gen_random_uuid()` is a function of the query engine.
 
-use super::plainer;
+use super::{lateral, plainer};
 use crate::context::Facts;
+use crate::engine::arrays::SUBSCRIPTS;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::names::MARK;
-use crate::parser::{NumberFunction, unqualified, walk_mut};
+use crate::parser::{self, NumberFunction, unqualified, walk_mut};
 use crate::pg_catalog::{CLASS_NAME, CLASS_OID, reads_system_tables, schema_table};
-use crate::types::{SqlType, parse_text, to_text};
+use crate::types::{SqlType, parse_text, several_dimensions, to_text};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    Query, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
+    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Query, Select, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
 };
 use std::ops::ControlFlow;
 
 /// The one function that returns rows. Its column is called as it is itself, or as its alias.
 const GENERATE_SERIES: &str = "generate_series";
+const UNNEST: &str = "unnest";
 
 /// Rewrites a statement or a part of one.
 pub fn rewrite(part: &mut impl VisitMut, facts: &Facts) -> SqlResult<()> {
-    walk_mut(part, &mut Rewriter { facts, reads_system_tables: false })
+    walk_mut(part, &mut Rewriter { facts, reads_system_tables: false })?;
+    lateral::rewrite(part)
 }
 
 /// Rewrites a query.
 pub fn rewrite_query(query: &mut Box<Query>, facts: &Facts) -> SqlResult<()> {
     let reads_system_tables = reads_system_tables(query);
-    walk_mut(query, &mut Rewriter { facts, reads_system_tables })
+    walk_mut(query, &mut Rewriter { facts, reads_system_tables })?;
+    lateral::rewrite(query)
 }
 
 struct Rewriter<'a> {
@@ -59,11 +63,39 @@ impl VisitorMut for Rewriter<'_> {
                 alias.columns.push(TableAliasColumnDef { name, data_type: None });
             }
         }
+        lateral::as_unnest(table);
+        if let TableFactor::UNNEST { alias, array_exprs, with_ordinality, .. } = table {
+            let name = alias.as_ref().map_or_else(|| Ident::new(UNNEST), |alias| alias.name.clone());
+            let alias = alias.get_or_insert(TableAlias { explicit: true, name: name.clone(), columns: Vec::new(), at: None });
+            // One column is called as the table is; several are called after the function.
+            for place in alias.columns.len()..array_exprs.len() {
+                let several = || Ident::with_quote('"', format!("{UNNEST}{MARK}{place}"));
+                let own = if array_exprs.len() == 1 { name.clone() } else { several() };
+                alias.columns.push(TableAliasColumnDef { name: own, data_type: None });
+            }
+            if std::mem::take(with_ordinality) {
+                array_exprs.push(plainer::call(SUBSCRIPTS, array_exprs.clone()));
+                if alias.columns.len() < array_exprs.len() {
+                    alias.columns.push(TableAliasColumnDef { name: Ident::new("ordinality"), data_type: None });
+                }
+            }
+        }
         // A table of a schema goes by its own name in the rest of the statement.
         if let TableFactor::Table { name, alias: alias @ None, .. } = table
             && let Some((table, _)) = of_site(name, &self.facts.database)
         {
             *alias = Some(TableAlias { explicit: true, name: Ident::new(table), columns: Vec::new(), at: None });
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        if plainer::aggregates_in_order(select) {
+            for item in &mut select.from {
+                if let TableFactor::Derived { subquery, .. } = &mut item.relation {
+                    plainer::keep_order(subquery);
+                }
+            }
         }
         ControlFlow::Continue(())
     }
@@ -87,6 +119,14 @@ impl VisitorMut for Rewriter<'_> {
         if let Some(list) = plainer::list_of_array(expr) {
             *expr = list;
         }
+        // `t.list[1]` is read as if the list were a part of a column `t`.
+        if let Expr::CompoundFieldAccess { root, access_chain } = expr
+            && let Expr::Identifier(table) = root.as_ref()
+            && let Some(AccessExpr::Dot(Expr::Identifier(column))) = access_chain.first()
+        {
+            **root = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
+            access_chain.remove(0);
+        }
         ControlFlow::Continue(())
     }
 
@@ -101,34 +141,51 @@ impl VisitorMut for Rewriter<'_> {
 }
 
 impl Rewriter<'_> {
+    fn called(&self, function: &mut Function) -> SqlResult<Option<Expr>> {
+        if function.name.0.len() > 1 && function.name.0[0].to_string().eq_ignore_ascii_case("pg_catalog") {
+            function.name.0.remove(0);
+        }
+        if let FunctionArguments::Subquery(query) = &function.args
+            && function.name.to_string().eq_ignore_ascii_case("array")
+        {
+            return Ok(Some(plainer::array_of(query.clone())));
+        }
+        if NumberFunction::of(function).is_some_and(|function| function != NumberFunction::OfColumn) {
+            return Err(super::sequence::out_of_place());
+        }
+        let name = function.name.to_string().to_lowercase();
+        if matches!(name.as_str(), "gen_random_uuid" | "uuid_generate_v4") {
+            return Ok(Some(random_uuid(function)));
+        }
+        if name == "generate_subscripts"
+            && let Some([array, dimension]) = parser::plain_arguments(function).as_deref()
+        {
+            if !matches!(dimension, Expr::Value(value) if value.value == Value::Number("1".into(), false)) {
+                return Err(several_dimensions());
+            }
+            return Ok(Some(plainer::call(UNNEST, vec![plainer::call(SUBSCRIPTS, vec![(*array).clone()])])));
+        }
+        let text = match &function.args {
+            FunctionArguments::None => self.facts.function(&name, None),
+            FunctionArguments::List(list) if list.args.is_empty() => self.facts.function(&name, None),
+            FunctionArguments::List(list) => match list.args.first() {
+                Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) => match &value.value {
+                    Value::SingleQuotedString(argument) => self.facts.function(&name, Some(argument)),
+                    _ => None,
+                },
+                _ => None,
+            },
+            FunctionArguments::Subquery(_) => None,
+        };
+        Ok(text.map(|text| Expr::Value(Value::SingleQuotedString(text).into())))
+    }
+
     fn replacement(&self, expr: &mut Expr) -> SqlResult<Option<Expr>> {
         match expr {
-            Expr::Function(function) => {
-                if function.name.0.len() > 1 && function.name.0[0].to_string().eq_ignore_ascii_case("pg_catalog") {
-                    function.name.0.remove(0);
-                }
-                if NumberFunction::of(function).is_some_and(|function| function != NumberFunction::OfColumn) {
-                    return Err(super::sequence::out_of_place());
-                }
-                let name = function.name.to_string().to_lowercase();
-                if matches!(name.as_str(), "gen_random_uuid" | "uuid_generate_v4") {
-                    return Ok(Some(random_uuid(function)));
-                }
-                let text = match &function.args {
-                    FunctionArguments::None => self.facts.function(&name, None),
-                    FunctionArguments::List(list) if list.args.is_empty() => self.facts.function(&name, None),
-                    FunctionArguments::List(list) => match list.args.first() {
-                        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) => match &value.value {
-                            Value::SingleQuotedString(argument) => self.facts.function(&name, Some(argument)),
-                            _ => None,
-                        },
-                        _ => None,
-                    },
-                    FunctionArguments::Subquery(_) => None,
-                };
-                Ok(text.map(|text| Expr::Value(Value::SingleQuotedString(text).into())))
-            }
+            Expr::Function(function) => self.called(function),
+            Expr::Array(array) if array.elem.iter().any(|element| matches!(element, Expr::Array(_))) => Err(several_dimensions()),
             Expr::Collate { expr, .. } => Ok(Some((**expr).clone())),
+            Expr::AnyOp { .. } | Expr::AllOp { .. } => Ok(plainer::quantified(expr)),
             Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
                 let escape = escape_char.take().map(|escape| escape.value);
                 match escape {
@@ -152,6 +209,9 @@ impl Rewriter<'_> {
             }
             Expr::Cast { expr: inner, data_type: DataType::Custom(name, _), .. } => Ok(self.catalog_cast(inner, name)),
             Expr::Cast { expr: inner, data_type: DataType::Regclass, .. } => Ok(Some(self.regclass(inner))),
+            Expr::Cast { expr: inner, data_type: data_type @ DataType::Array(_), .. } => {
+                Ok(Some(plainer::cast_to_array(inner, &SqlType::from_ast(data_type)?)))
+            }
             Expr::Cast { expr: inner, data_type: DataType::Uuid, .. } => match inner.as_ref() {
                 Expr::Value(value) => match &value.value {
                     Value::SingleQuotedString(text) => {

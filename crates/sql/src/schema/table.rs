@@ -169,6 +169,12 @@ impl TableDescriptor {
         primary.into_iter().chain(self.indexes.iter().map(|index| index.name.as_str()))
     }
 
+    /// A column of a key or an index whose values have no order there: an array.
+    pub(crate) fn unordered_key_column(&self) -> Option<&Column> {
+        let positions = self.primary_key.iter().chain(self.indexes.iter().flat_map(|index| &index.columns));
+        positions.filter_map(|position| self.columns.get(*position)).find(|column| matches!(column.ty, SqlType::Array(_)))
+    }
+
     /// True if all positions, ids and types are as the rest of the crate relies on: a descriptor read from the store is
     /// not used before this was checked.
     pub(crate) fn is_sound(&self) -> bool {
@@ -177,6 +183,7 @@ impl TableDescriptor {
             && self.columns.windows(2).all(|pair| pair[0].id < pair[1].id)
             && self.columns.iter().all(|column| column.id < self.next_column)
             && self.columns.iter().all(|column| column.ty.is_sound())
+            && self.unordered_key_column().is_none()
             && key(&self.primary_key)
             && self.primary_key.iter().all(|position| !self.columns[*position].nullable)
             && self.primary_key.iter().any(|position| self.columns[*position].hidden) == self.primary_key_name.is_empty()

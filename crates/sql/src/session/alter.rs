@@ -9,7 +9,9 @@
 //! each row. Constraints look at all rows; so rows are rewritten for a new primary key, and for a type that stores them in another way.
 
 use super::Session;
-use crate::catalog::{CheckSpec, ForeignKeySpec, IndexSpec, KeySpec, SequenceOptions, undefined_constraint, visible, with_column};
+use crate::catalog::{
+    CheckSpec, ForeignKeySpec, IndexSpec, KeySpec, SequenceOptions, check_keys, undefined_constraint, visible, with_column,
+};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::Defaults;
 use crate::executor::reshape::{all_rows, rewrite};
@@ -207,6 +209,7 @@ impl Session {
                     return Err(SqlError::new(SqlState::InvalidParameterValue, message));
                 }
                 after.columns[position].ty = ty;
+                check_keys(&after)?;
                 if let Some(sequence) = before.identity_sequence(position) {
                     let options = SequenceOptions { ty: Some(ty), ..SequenceOptions::default() };
                     let (catalog, txn) = (&mut active.catalog, active.txn.as_mut());

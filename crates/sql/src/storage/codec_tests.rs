@@ -6,8 +6,8 @@ use crate::storage::Row;
 use crate::storage::key_codec::{decode, encode};
 use crate::storage::layout::{KEY_BYTES_MAX, decode_row, key_of, value_of};
 use crate::storage::row_codec::payload;
-use crate::types::samples::TYPES;
-use crate::types::{Datum, SqlType, coerce};
+use crate::types::samples::{ARRAYS, TYPES};
+use crate::types::{Datum, SqlType, array, coerce, elements};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
@@ -45,6 +45,11 @@ fn values(ty: SqlType) -> BoxedStrategy<Datum> {
         SqlType::Uuid => {
             let text = any::<u128>().prop_map(|bits| Datum::Utf8(Some(format!("{bits:032x}"))));
             text.prop_map(|text| coerce(&SqlType::Uuid, text).expect("32 digits are a UUID")).boxed()
+        }
+        // None is stored.
+        SqlType::Int2Vector => Just(ty.null()).boxed(),
+        SqlType::Array(element) => {
+            prop::collection::vec(values(element.ty()), 0..5).prop_map(move |values| array(element, &values)).boxed()
         }
         SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) => {
             "[\u{1}a-c\u{7f}é\u{10ffff}]{0,5}".prop_map(|text| Datum::Utf8(Some(text))).boxed()
@@ -110,7 +115,13 @@ fn wide_table() -> TableDescriptor {
         database: DatabaseId(7),
         id: TableId(8),
         name: "wide".into(),
-        columns: [SqlType::Text, SqlType::Numeric(Some((9, 2))), SqlType::Uuid].iter().chain(&TYPES).enumerate().map(column).collect(),
+        columns: [SqlType::Text, SqlType::Numeric(Some((9, 2))), SqlType::Uuid]
+            .iter()
+            .chain(&TYPES)
+            .chain(&ARRAYS)
+            .enumerate()
+            .map(column)
+            .collect(),
         primary_key: vec![2, 0, 1],
         primary_key_name: "wide_pkey".into(),
         indexes: Vec::new(),
@@ -137,7 +148,10 @@ fn same(one: &Datum, other: &Datum) -> bool {
     match (one, other) {
         (Datum::Float32(Some(one)), Datum::Float32(Some(other))) => one.to_bits() == other.to_bits(),
         (Datum::Float64(Some(one)), Datum::Float64(Some(other))) => one.to_bits() == other.to_bits(),
-        _ => one == other,
+        _ => match (elements(one), elements(other)) {
+            (Some(one), Some(other)) => one.len() == other.len() && one.iter().zip(&other).all(|(one, other)| same(one, other)),
+            _ => one == other,
+        },
     }
 }
 

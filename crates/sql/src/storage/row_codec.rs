@@ -3,12 +3,12 @@
 //! A column that is not there is NULL, and one that the table does not know is passed over, so a column can be added or
 //! dropped without touching the rows there are. One that was added with a value for these is always there in rows written since: as
 //! a byte that tells whether it is NULL, and what a column holds otherwise. Integers, numerics, dates and times are as few bytes of two's complement,
-//! big-endian, as hold them; floats their bits; text, bytea and uuid their bytes. Decoding is total.
+//! big-endian, as hold them; floats their bits; text, bytea and uuid their bytes; an array a list of what its elements are. Decoding is total.
 
 use crate::error::SqlResult;
 use crate::schema::Column;
 use crate::storage::key_codec::{Malformed, from_integer, mistyped, to_integer, uuid_bytes, uuid_text};
-use crate::types::{Datum, SqlType};
+use crate::types::{Datum, SqlType, array, elements};
 pub(super) use rhumb_core::fields::FORMAT;
 use rhumb_core::fields::{self, Fields};
 
@@ -78,6 +78,14 @@ pub(super) fn payload(ty: &SqlType, value: &Datum) -> SqlResult<Vec<u8>> {
         (SqlType::Uuid, Datum::Utf8(Some(text))) => uuid_bytes(text).ok_or_else(|| mistyped(ty, value))?.to_vec(),
         (SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_), Datum::Utf8(Some(text))) => text.as_bytes().to_vec(),
         (SqlType::Bytea, Datum::Binary(Some(bytes))) => bytes.clone(),
+        (SqlType::Array(element), array) => {
+            let mut list = Vec::new();
+            for value in elements(array).ok_or_else(|| mistyped(ty, array))? {
+                let item = if value.is_null() { None } else { Some(payload(&element.ty(), &value)?) };
+                fields::push_item(&mut list, item.as_deref());
+            }
+            list
+        }
         _ => fields::integer_bytes(to_integer(ty, value).ok_or_else(|| mistyped(ty, value))?),
     })
 }
@@ -96,6 +104,11 @@ fn value(ty: &SqlType, payload: &[u8]) -> Result<Datum, Malformed> {
             Datum::Utf8(Some(String::from_utf8(payload.to_vec()).map_err(|_| Malformed("a text is not UTF-8"))?))
         }
         SqlType::Bytea => Datum::Binary(Some(payload.to_vec())),
+        SqlType::Array(element) => {
+            let ty = element.ty();
+            let item = |item: Option<&[u8]>| item.map_or_else(|| Ok(ty.null()), |payload| value(&ty, payload));
+            array(*element, &fields::items(payload)?.into_iter().map(item).collect::<Result<Vec<Datum>, Malformed>>()?)
+        }
         _ => from_integer(ty, fields::integer_in(payload).ok_or(WRONG_LENGTH)?)?,
     })
 }

@@ -4,13 +4,14 @@
 //! other; everything into text; and text into anything that it spells, because that is the type of a literal in quotes.
 
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::types::array;
 use crate::types::calendar::MICROS_PER_DAY;
 use crate::types::decimal::Written;
 use crate::types::parse::parse_text;
 use crate::types::plain::{Plain, Reduced, reduce};
 use crate::types::stored::{date, datetime_out_of_range, fit_text, integer, numeric, timestamp};
 use crate::types::text::print_plain;
-use crate::types::{Datum, SqlType};
+use crate::types::{Datum, Element, SqlType};
 
 /// The significant digits of a float that survive on its way into NUMERIC, as in PostgreSQL.
 const SINGLE_DIGITS: usize = 6;
@@ -39,6 +40,7 @@ pub fn cast(ty: &SqlType, value: Datum) -> SqlResult<Datum> {
         (SqlType::Int2 | SqlType::Int4 | SqlType::Int8, Reduced::Value(Plain::Bool(value))) => {
             assign_integer(ty, Plain::Integer(value.into()))
         }
+        (SqlType::Array(element), Reduced::Value(Plain::Array(values))) => array::converted(*element, values, cast),
         (_, Reduced::Value(plain)) => assign(ty, plain),
         (_, Reduced::Foreign) => Err(foreign(ty)),
     }
@@ -49,6 +51,8 @@ fn assign(ty: &SqlType, plain: Plain) -> SqlResult<Datum> {
         (SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_), Plain::Text(text)) => Datum::Utf8(Some(fit_text(ty, text)?)),
         (_, Plain::Text(text)) => parse_text(ty, &text)?,
         (SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_), plain) => Datum::Utf8(Some(fit_text(ty, print_plain(&plain))?)),
+        (SqlType::Array(element), Plain::Array(values)) => array::converted(*element, values, coerce)?,
+        (SqlType::Int2Vector, Plain::Array(values)) => array::converted(Element::INT2, values, coerce)?,
         (SqlType::Bool, Plain::Bool(value)) => Datum::Boolean(Some(value)),
         (SqlType::Bytea, Plain::Bytes(bytes)) => Datum::Binary(Some(bytes)),
         (SqlType::Int2 | SqlType::Int4 | SqlType::Int8, plain) => assign_integer(ty, plain)?,

@@ -5,14 +5,34 @@ use super::SqlType;
 /// True if a value of type `from` is taken where one of type `to` is wanted, whatever their lengths and digits. As in PostgreSQL, but that
 /// integers go into each other as long as they fit: a literal is not known for the smallest type that holds it.
 pub fn converts(from: &SqlType, to: &SqlType) -> bool {
+    if let (SqlType::Array(from), SqlType::Array(to)) = (from, to) {
+        return converts(&from.ty(), &to.ty());
+    }
     let same = from.oid() == to.oid();
     same || matches!((kind(from), kind(to)), (Some((kind, from)), Some((wanted, to))) if kind == wanted && from <= to)
+}
+
+/// The type that both go into by themselves: one of them, without its length or digits.
+pub fn common(one: &SqlType, other: &SqlType) -> Option<SqlType> {
+    let (one, other) = (one.unbounded(), other.unbounded());
+    if one == other {
+        return Some(one);
+    }
+    match (kind(&one)?, kind(&other)?) {
+        ((own, place), (wanted, after)) if own == wanted => {
+            Some(if (place, one.type_length()) < (after, other.type_length()) { other } else { one })
+        }
+        _ => None,
+    }
 }
 
 impl SqlType {
     /// True if values of this type become those of a column of type `to` by themselves: where a value is assigned, PostgreSQL casts more than
     /// [where one is given](converts).
     pub fn assigns_to(&self, to: &SqlType) -> bool {
+        if let (SqlType::Array(from), SqlType::Array(to)) = (self, to) {
+            return from.ty().assigns_to(&to.ty());
+        }
         let same_kind = matches!((kind(self), kind(to)), (Some((kind, _)), Some((wanted, _))) if kind == wanted);
         let to_text = matches!(kind(to), Some((Kind::Text, _)));
         let to_time = *to == SqlType::Time && matches!(self, SqlType::Timestamp | SqlType::TimestampTz);
@@ -61,13 +81,31 @@ fn kind(ty: &SqlType) -> Option<(Kind, u8)> {
         SqlType::Date => (Kind::Moment, 0),
         SqlType::Timestamp => (Kind::Moment, 1),
         SqlType::TimestampTz => (Kind::Moment, 2),
-        SqlType::Bool | SqlType::Bytea | SqlType::Time | SqlType::Uuid => return None,
+        SqlType::Bool | SqlType::Bytea | SqlType::Time | SqlType::Uuid | SqlType::Array(_) | SqlType::Int2Vector => return None,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_types_have_the_wider_in_common() {
+        use SqlType::*;
+        for (one, other, expected) in [
+            (Int2, Int8, Some(Int8)),
+            (Int8, Int4, Some(Int8)),
+            (Int4, Numeric(Some((5, 2))), Some(Numeric(None))),
+            (Numeric(None), Float4, Some(Float4)),
+            (Varchar(Some(3)), Char(2), Some(Text)),
+            (Date, TimestampTz, Some(TimestampTz)),
+            (Int4, Text, None),
+            (Uuid, Uuid, Some(Uuid)),
+            (Bool, Int4, None),
+        ] {
+            assert_eq!((common(&one, &other), common(&other, &one)), (expected, expected), "{one} {other}");
+        }
+    }
 
     #[test]
     fn a_column_takes_what_is_assigned_and_keeps_what_is_stored() {

@@ -1,4 +1,4 @@
-//! The scalar types of SQL: their names, their values, and the rules for moving one into the other.
+//! The types of SQL: their names, their values, and the rules for moving one into the other.
 //!
 //! A value is a [`Datum`], DataFusion's own `ScalarValue`, so that the query engine needs no conversion. Every
 //! [`SqlType`] uses exactly one variant of it:
@@ -18,10 +18,12 @@
 //! | timestamp | `TimestampMicrosecond(None)` | |
 //! | timestamptz | `TimestampMicrosecond("+00:00")` | always UTC |
 //! | uuid | `Utf8` | canonical text: lower-case hexadecimal with hyphens |
+//! | array of any of them | `List` | one dimension, numbered from 1 |
 //!
 //! `uuid` is text to the query engine, which has no such type: equality and order are those of the 16 bytes. What type
 //! a column of a result has is written in its Arrow field's metadata (see [`SqlType::field`]).
 
+mod array;
 mod calendar;
 mod coerce;
 mod decimal;
@@ -35,8 +37,9 @@ mod stored;
 mod text;
 pub(crate) mod wire;
 
+pub use array::{ELEMENTS_MAX, Element, array, elements, length_of, several_dimensions, shown_type, too_many_elements};
 pub use coerce::{cast, coerce};
-pub use implicit::converts;
+pub use implicit::{common, converts};
 pub use parse::parse_text;
 pub use sql_type::SqlType;
 pub(crate) use sql_type::UTC;

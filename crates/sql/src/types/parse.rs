@@ -1,6 +1,7 @@
 //! Text into values: literals in quotes, parameters in text format, and the fields of `COPY`.
 
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::types::array;
 use crate::types::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND, Unreadable, parse_date, parse_time, parse_timestamp};
 use crate::types::decimal::Written;
 use crate::types::stored::{date, fit_text, integer, numeric, timestamp};
@@ -43,6 +44,8 @@ pub fn parse_text(ty: &SqlType, text: &str) -> SqlResult<Datum> {
             let utc = at.checked_sub(zone.unwrap_or(0) * MICROS_PER_SECOND).ok_or_else(|| unreadable(Unreadable::Range))?;
             timestamp(ty, utc)
         }
+        SqlType::Array(element) => array::parse(*element, text)?,
+        SqlType::Int2Vector => array::parse_vector(text)?,
         SqlType::Uuid => Datum::Utf8(Some(parse_uuid(trimmed).ok_or_else(invalid)?)),
     })
 }

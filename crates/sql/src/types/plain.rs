@@ -3,7 +3,7 @@
 //! The query engine answers in many variants of one kind (three layouts of text, four units of timestamps). Assignment
 //! and printing look at the kind alone.
 
-use crate::types::Datum;
+use crate::types::{Datum, elements};
 use datafusion::arrow::array::types::Decimal256Type;
 use datafusion::arrow::datatypes::DecimalType;
 
@@ -37,6 +37,8 @@ pub(super) enum Plain {
     Timestamp(i64),
     /// Microseconds since 1970-01-01 UTC.
     TimestampTz(i64),
+    /// Elements of an array.
+    Array(Vec<Datum>),
 }
 
 /// What a value turned out to be.
@@ -64,6 +66,7 @@ impl Plain {
             Plain::Time(_) => "time without time zone",
             Plain::Timestamp(_) => "timestamp without time zone",
             Plain::TimestampTz(_) => "timestamp with time zone",
+            Plain::Array(_) => "array",
         }
     }
 }
@@ -112,6 +115,7 @@ fn plain(value: Datum) -> Option<Plain> {
         Datum::TimestampMicrosecond(value, zone) => timestamp(value?, zone.is_some()),
         Datum::TimestampNanosecond(value, zone) => timestamp(value?.div_euclid(NANOS_PER_MICRO), zone.is_some()),
         Datum::Dictionary(_, value) => plain(*value)?,
+        Datum::List(_) | Datum::LargeList(_) | Datum::FixedSizeList(_) => Plain::Array(elements(&value)?),
         _ => return None,
     })
 }

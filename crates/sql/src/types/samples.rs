@@ -1,6 +1,6 @@
 //! One type of each kind, for tests and fuzz targets.
 
-use super::SqlType;
+use super::{Element, SqlType};
 
 /// One type of each kind, with and without its modifier.
 pub const TYPES: [SqlType; 18] = [
@@ -22,4 +22,12 @@ pub const TYPES: [SqlType; 18] = [
     SqlType::Timestamp,
     SqlType::TimestampTz,
     SqlType::Uuid,
+];
+
+/// Types of arrays.
+pub const ARRAYS: [SqlType; 4] = [
+    SqlType::Array(Element::sample(21, -1)),
+    SqlType::Array(Element::sample(25, -1)),
+    SqlType::Array(Element::sample(701, -1)),
+    SqlType::Array(Element::sample(1700, (38 << 16 | 7) + 4)),
 ];

@@ -2,8 +2,9 @@
 
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::Datum;
+use crate::types::array::{self, Element};
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
-use datafusion::sql::sqlparser::ast::{self, CharacterLength, ExactNumberInfo, TimezoneInfo};
+use datafusion::sql::sqlparser::ast::{self, ArrayElemTypeDef, CharacterLength, ExactNumberInfo, TimezoneInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
@@ -25,7 +26,27 @@ const FIELD_TYPE_KEY: &str = "rhumb.type";
 /// PostgreSQL counts the length word of a value in its type modifiers.
 const MODIFIER_HEADER: i32 = 4;
 
-/// A scalar type.
+/// PostgreSQL's numbers of the types of elements and of their arrays.
+const ARRAY_OIDS: [(u32, u32); 16] = [
+    (16, 1000),
+    (17, 1001),
+    (20, 1016),
+    (21, 1005),
+    (23, 1007),
+    (25, 1009),
+    (700, 1021),
+    (701, 1022),
+    (1042, 1014),
+    (1043, 1015),
+    (1082, 1182),
+    (1083, 1183),
+    (1114, 1115),
+    (1184, 1185),
+    (1700, 1231),
+    (2950, 2951),
+];
+
+/// A type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SqlType {
     /// `boolean`
@@ -60,6 +81,10 @@ pub enum SqlType {
     TimestampTz,
     /// `uuid`
     Uuid,
+    /// `integer[]` and the like
+    Array(Element),
+    /// `int2vector`: the columns of an index, in system tables
+    Int2Vector,
 }
 
 impl SqlType {
@@ -68,6 +93,7 @@ impl SqlType {
         match self {
             SqlType::Numeric(_) => SqlType::Numeric(None),
             SqlType::Varchar(_) | SqlType::Char(_) => SqlType::Text,
+            SqlType::Array(element) => element.ty().unbounded().try_into().map_or(self, SqlType::Array),
             other => other,
         }
     }
@@ -91,6 +117,8 @@ impl SqlType {
             SqlType::Time => DataType::Time64(TimeUnit::Microsecond),
             SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
             SqlType::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::from(UTC))),
+            SqlType::Array(element) => array::arrow(*element),
+            SqlType::Int2Vector => array::arrow(Element::INT2),
         }
     }
 
@@ -131,6 +159,9 @@ impl SqlType {
             DataType::Time32(_) | DataType::Time64(_) => SqlType::Time,
             DataType::Timestamp(_, None) => SqlType::Timestamp,
             DataType::Timestamp(_, Some(_)) => SqlType::TimestampTz,
+            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+                SqlType::Array(SqlType::of_field(item)?.try_into().ok()?)
+            }
             _ => return None,
         })
     }
@@ -154,6 +185,17 @@ impl SqlType {
             SqlType::Time => Datum::Time64Microsecond(None),
             SqlType::Timestamp => Datum::TimestampMicrosecond(None, None),
             SqlType::TimestampTz => Datum::TimestampMicrosecond(None, Some(Arc::from(UTC))),
+            SqlType::Array(element) => array::null(*element),
+            SqlType::Int2Vector => array::null(Element::INT2),
+        }
+    }
+
+    /// The type of the elements, if its values are lists.
+    pub fn element(&self) -> Option<Element> {
+        match self {
+            SqlType::Array(element) => Some(*element),
+            SqlType::Int2Vector => Some(Element::INT2),
+            _ => None,
         }
     }
 
@@ -176,6 +218,8 @@ impl SqlType {
             SqlType::TimestampTz => 1184,
             SqlType::Numeric(_) => 1700,
             SqlType::Uuid => 2950,
+            SqlType::Array(element) => array_oid(element.ty().oid()),
+            SqlType::Int2Vector => 22,
         }
     }
 
@@ -184,6 +228,7 @@ impl SqlType {
         match self {
             SqlType::Numeric(Some((precision, scale))) => ((i32::from(*precision) << 16) | i32::from(*scale)) + MODIFIER_HEADER,
             SqlType::Varchar(Some(length)) | SqlType::Char(length) => *length as i32 + MODIFIER_HEADER,
+            SqlType::Array(element) => element.ty().type_modifier(),
             _ => -1,
         }
     }
@@ -196,6 +241,7 @@ impl SqlType {
             17 => SqlType::Bytea,
             20 => SqlType::Int8,
             21 => SqlType::Int2,
+            22 => SqlType::Int2Vector,
             23 => SqlType::Int4,
             // `name`, the type of PostgreSQL's own identifiers, is text to us.
             19 | 25 => SqlType::Text,
@@ -210,7 +256,10 @@ impl SqlType {
             1184 => SqlType::TimestampTz,
             1700 => SqlType::Numeric(modifier.map(|modifier| ((modifier >> 16) as u8, modifier as u8))),
             2950 => SqlType::Uuid,
-            _ => return None,
+            other => {
+                let (element, _) = ARRAY_OIDS.into_iter().find(|(_, array)| *array == other)?;
+                SqlType::Array(SqlType::from_oid(element, type_modifier)?.try_into().ok()?)
+            }
         })
         .filter(SqlType::is_sound)
     }
@@ -224,6 +273,7 @@ impl SqlType {
             SqlType::Int8 | SqlType::Float8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => 8,
             SqlType::Uuid => 16,
             SqlType::Numeric(_) | SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Bytea => -1,
+            SqlType::Array(_) | SqlType::Int2Vector => -1,
         }
     }
 
@@ -246,6 +296,25 @@ impl SqlType {
             SqlType::Timestamp => "timestamp without time zone",
             SqlType::TimestampTz => "timestamp with time zone",
             SqlType::Uuid => "uuid",
+            SqlType::Array(element) => match element.ty() {
+                SqlType::Bool => "boolean[]",
+                SqlType::Int2 => "smallint[]",
+                SqlType::Int4 => "integer[]",
+                SqlType::Int8 => "bigint[]",
+                SqlType::Float4 => "real[]",
+                SqlType::Float8 => "double precision[]",
+                SqlType::Numeric(_) => "numeric[]",
+                SqlType::Text | SqlType::Array(_) | SqlType::Int2Vector => "text[]",
+                SqlType::Varchar(_) => "character varying[]",
+                SqlType::Char(_) => "character[]",
+                SqlType::Bytea => "bytea[]",
+                SqlType::Date => "date[]",
+                SqlType::Time => "time without time zone[]",
+                SqlType::Timestamp => "timestamp without time zone[]",
+                SqlType::TimestampTz => "timestamp with time zone[]",
+                SqlType::Uuid => "uuid[]",
+            },
+            SqlType::Int2Vector => "int2vector",
         }
     }
 
@@ -262,6 +331,7 @@ impl SqlType {
         match self {
             SqlType::Numeric(Some((precision, scale))) => (1..=NUMERIC_PRECISION_MAX).contains(precision) && scale <= precision,
             SqlType::Varchar(Some(length)) | SqlType::Char(length) => (1..=CHARACTERS_MAX).contains(length),
+            SqlType::Array(element) => element.ty().is_sound(),
             _ => true,
         }
     }
@@ -292,6 +362,11 @@ impl SqlType {
             Ast::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Timestamp,
             Ast::Timestamp(None | Some(6), TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => SqlType::TimestampTz,
             Ast::Uuid => SqlType::Uuid,
+            Ast::Array(ArrayElemTypeDef::SquareBracket(element, _)) => match SqlType::from_ast(element)? {
+                // PostgreSQL takes any number of brackets for the same type.
+                ty @ SqlType::Array(_) => ty,
+                ty => SqlType::Array(ty.try_into().map_err(SqlError::internal)?),
+            },
             Ast::Custom(name, modifiers) => custom(&name.to_string(), modifiers)?,
             other => return Err(SqlError::unsupported(format!("type {} is not supported", other.to_string().to_lowercase()))),
         })
@@ -301,6 +376,9 @@ impl SqlType {
 impl fmt::Display for SqlType {
     /// As PostgreSQL's `format_type` writes it: `character varying(10)`, `numeric(12,2)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let SqlType::Array(element) = self {
+            return write!(f, "{}[]", element.ty());
+        }
         f.write_str(self.name())?;
         match self {
             SqlType::Varchar(Some(length)) | SqlType::Char(length) => write!(f, "({length})"),
@@ -308,6 +386,11 @@ impl fmt::Display for SqlType {
             _ => Ok(()),
         }
     }
+}
+
+/// The number of the arrays of a type.
+fn array_oid(element: u32) -> u32 {
+    ARRAY_OIDS.into_iter().find(|(of, _)| *of == element).map_or(0, |(_, array)| array)
 }
 
 fn numeric_digits(digits: &ExactNumberInfo) -> SqlResult<Option<(u8, u8)>> {

@@ -1,5 +1,6 @@
 //! Values into text, as PostgreSQL prints them.
 
+use crate::types::array;
 use crate::types::calendar::{format_date, format_time, format_timestamp};
 use crate::types::decimal::format_decimal;
 use crate::types::plain::{Plain, Reduced, reduce};
@@ -21,6 +22,8 @@ pub fn to_text(ty: &SqlType, value: &Datum) -> Option<String> {
     };
     Some(match (ty, &plain) {
         (_, Plain::Bool(value)) => if *value { "t" } else { "f" }.to_string(),
+        (SqlType::Int2Vector, Plain::Array(values)) => array::print_vector(values),
+        (SqlType::Array(element), Plain::Array(values)) => array::print(Some(&element.ty()), values),
         (SqlType::Char(length), Plain::Text(text)) => format!("{text:<width$}", width = *length as usize),
         (SqlType::Numeric(None), Plain::Decimal(unscaled, scale)) if *scale > 0 => {
             format_decimal(*unscaled, *scale).trim_end_matches('0').trim_end_matches('.').to_string()
@@ -46,6 +49,7 @@ pub(super) fn print_plain(plain: &Plain) -> String {
         Plain::Time(micros) => format_time(*micros),
         Plain::Timestamp(at) => format_timestamp(*at, ""),
         Plain::TimestampTz(at) => format_timestamp(*at, "+00"),
+        Plain::Array(values) => array::print(None, values),
     }
 }
 

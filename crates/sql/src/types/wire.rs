@@ -3,7 +3,7 @@
 mod numeric;
 
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::types::{Datum, SqlType, parse_text, to_text};
+use crate::types::{Datum, ELEMENTS_MAX, Element, SqlType, array, elements, parse_text, several_dimensions, to_text, too_many_elements};
 use bytes::{BufMut, BytesMut};
 
 /// Days from 1970-01-01 to 2000-01-01, PostgreSQL's origin of dates.
@@ -13,6 +13,8 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 const ORIGIN_MICROS: i64 = ORIGIN_DAYS as i64 * MICROS_PER_DAY;
 const NULL_LENGTH: i32 = -1;
 const LENGTH_BYTES: usize = 4;
+/// The number of an array's first element.
+const FIRST_NUMBER: i32 = 1;
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,10 +69,75 @@ fn put_binary(out: &mut BytesMut, ty: &SqlType, value: &Datum) -> SqlResult<()> 
         Datum::Binary(Some(value)) => out.put_slice(value),
         Datum::Date32(Some(days)) => out.put_i32(days.saturating_sub(ORIGIN_DAYS)),
         Datum::Time64Microsecond(Some(micros)) => out.put_i64(*micros),
+        Datum::List(_) => put_array(out, ty, value)?,
         Datum::TimestampMicrosecond(Some(micros), _) => out.put_i64(micros.saturating_sub(ORIGIN_MICROS)),
         other => return Err(SqlError::internal(format!("no binary form of a value of type {}", other.data_type()))),
     }
     Ok(())
+}
+
+/// In the layout that [`array`](super::array) shows.
+fn put_array(out: &mut BytesMut, ty: &SqlType, value: &Datum) -> SqlResult<()> {
+    let (Some(element), Some(values)) = (ty.element(), elements(value)) else {
+        return Err(SqlError::internal(format!("an array is no value of type {ty}")));
+    };
+    let element = element.ty();
+    out.put_i32(i32::from(!values.is_empty()));
+    out.put_i32(i32::from(values.iter().any(Datum::is_null)));
+    out.put_u32(element.oid());
+    if !values.is_empty() {
+        out.put_i32(i32::try_from(values.len()).map_err(|_| SqlError::too_large("an array has more than 2^31 elements"))?);
+        out.put_i32(FIRST_NUMBER);
+    }
+    values.iter().try_for_each(|value| put_field(out, &element, value, Format::Binary))
+}
+
+fn read_array(ty: &SqlType, element: Element, mut bytes: &[u8]) -> SqlResult<Datum> {
+    let mut number = || take(&mut bytes, LENGTH_BYTES).and_then(|taken| Some(i32::from_be_bytes(taken.try_into().ok()?)));
+    let mut head = || number().ok_or_else(|| malformed(ty));
+    let (dimensions, _, oid) = (head()?, head()?, head()?);
+    let element_type = element.ty();
+    // A text is a text, whatever its length.
+    let same = SqlType::from_oid(oid as u32, -1).is_some_and(|sent| sent.unbounded() == element_type.unbounded());
+    if !same {
+        return Err(SqlError::new(SqlState::DatatypeMismatch, format!("wrong element type: the array is to be {ty}")));
+    }
+    let count = match dimensions {
+        0 => 0,
+        1 => {
+            let (count, first) = (head()?, head()?);
+            if first != FIRST_NUMBER {
+                return Err(SqlError::unsupported("arrays whose elements are not numbered from 1 are not supported"));
+            }
+            usize::try_from(count).map_err(|_| malformed(ty))?
+        }
+        2.. => return Err(several_dimensions()),
+        _ => return Err(malformed(ty)),
+    };
+    // Each of them has its length at least.
+    if count > bytes.len() / LENGTH_BYTES {
+        return Err(malformed(ty));
+    }
+    if count > ELEMENTS_MAX {
+        return Err(too_many_elements());
+    }
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        let length = take(&mut bytes, LENGTH_BYTES).and_then(|taken| Some(i32::from_be_bytes(taken.try_into().ok()?)));
+        let value = match length.ok_or_else(|| malformed(ty))? {
+            NULL_LENGTH => None,
+            length => Some(usize::try_from(length).ok().and_then(|length| take(&mut bytes, length)).ok_or_else(|| malformed(ty))?),
+        };
+        values.push(read_parameter(&element_type, value, Format::Binary)?);
+    }
+    if bytes.is_empty() { Ok(array(element, &values)) } else { Err(malformed(ty)) }
+}
+
+/// Takes so many bytes off the front, if they are there.
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(count)?;
+    *bytes = rest;
+    Some(taken)
 }
 
 fn uuid_bytes(text: &str) -> SqlResult<[u8; 16]> {
@@ -119,6 +186,8 @@ fn read_binary(ty: &SqlType, bytes: &[u8]) -> SqlResult<Datum> {
             let hex = format!("{:032x}", u128::from_be_bytes(fixed(ty, bytes)?));
             return parse_text(ty, &hex);
         }
+        SqlType::Array(element) => return read_array(ty, *element, bytes),
+        SqlType::Int2Vector => return read_array(ty, Element::INT2, bytes),
     })
 }
 

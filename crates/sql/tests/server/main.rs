@@ -1,6 +1,7 @@
 //! The server as its clients see it, over a database in memory: one file per subject.
 
 mod alter;
+mod arrays;
 mod checks;
 mod copy;
 mod deep;
