@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use tree::{Circle, Tree};
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 24] = [
     "core",
     "store",
     "testkit",
@@ -26,6 +26,7 @@ const LAYERS: [&str; 23] = [
     "plan",
     "sim",
     "alarm",
+    "security",
     "api",
     "node",
     "resp",

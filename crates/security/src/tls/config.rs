@@ -1,0 +1,94 @@
+//! The configurations of `rustls`, one per port and one for connecting.
+
+use crate::identity::Identity;
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls_pki_types::CertificateDer;
+use std::sync::Arc;
+
+/// A kind of port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// For other sites, who show their certificate.
+    Peer,
+    /// For clients of PostgreSQL, who show theirs. `ALPN` as PostgreSQL has it, which direct TLS takes.
+    Sql,
+    /// For clients of the Redis protocol, who show theirs.
+    Resp,
+    /// For HTTP. Who shows no certificate gets in, and is told no more than probes are.
+    Http,
+}
+
+/// The protocol that clients of PostgreSQL name.
+pub const POSTGRES: &[u8] = b"postgresql";
+const HTTP: &[u8] = b"http/1.1";
+
+/// All configurations that come of the same files.
+pub struct Configs {
+    peer: Arc<ServerConfig>,
+    sql: Arc<ServerConfig>,
+    http: Arc<ServerConfig>,
+    client: Arc<ClientConfig>,
+}
+
+impl Configs {
+    pub fn new(authorities: &[CertificateDer<'static>], identity: &Identity) -> Result<Configs, String> {
+        let roots = roots(authorities)?;
+        Ok(Configs {
+            peer: server(&roots, identity, true, None)?,
+            sql: server(&roots, identity, true, Some(POSTGRES))?,
+            http: server(&roots, identity, false, Some(HTTP))?,
+            client: Arc::new(client(roots, identity)?),
+        })
+    }
+
+    pub fn server(&self, port: Port) -> Arc<ServerConfig> {
+        Arc::clone(match port {
+            Port::Peer | Port::Resp => &self.peer,
+            Port::Sql => &self.sql,
+            Port::Http => &self.http,
+        })
+    }
+
+    pub fn client(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.client)
+    }
+}
+
+/// What signs, encrypts and draws random numbers.
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// The authorities, each of which must be one that can be gone by.
+pub fn roots(authorities: &[CertificateDer<'static>]) -> Result<Arc<RootCertStore>, String> {
+    let mut roots = RootCertStore::empty();
+    authorities.iter().try_for_each(|authority| roots.add(authority.clone())).map_err(said)?;
+    Ok(Arc::new(roots))
+}
+
+fn server(roots: &Arc<RootCertStore>, identity: &Identity, must_show: bool, protocol: Option<&[u8]>) -> Result<Arc<ServerConfig>, String> {
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider());
+    let verifier = if must_show { verifier } else { verifier.allow_unauthenticated() };
+    let versions = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(said)?;
+    let verified = versions.with_client_cert_verifier(verifier.build().map_err(|error| error.to_string())?);
+    let mut config = verified.with_single_cert(identity.chain.clone(), identity.key.clone_key()).map_err(said)?;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    config.alpn_protocols.extend(protocol.map(<[u8]>::to_vec));
+    Ok(Arc::new(config))
+}
+
+fn client(roots: Arc<RootCertStore>, identity: &Identity) -> Result<ClientConfig, String> {
+    let versions = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(said)?;
+    let verified = versions.with_root_certificates(roots);
+    let mut config = verified.with_client_auth_cert(identity.chain.clone(), identity.key.clone_key()).map_err(said)?;
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
+pub fn said(error: rustls::Error) -> String {
+    error.to_string()
+}

@@ -1,0 +1,247 @@
+use super::*;
+use crate::authority::{Authority, Subject};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+/// A CA, and files of certificates by it.
+struct Ca {
+    folder: TempDir,
+    authority: Authority,
+}
+
+fn name(region: &str) -> SiteName {
+    SiteName::new("shop", region, 0).expect("a name")
+}
+
+fn site(region: &str) -> Subject {
+    Subject::Site { name: name(region), hosts: vec!["localhost".into()] }
+}
+
+impl Ca {
+    fn new() -> Ca {
+        let folder = tempfile::tempdir().expect("a folder");
+        let authority = Authority::create(folder.path(), "shop", SystemTime::now()).expect("made");
+        Ca { folder, authority }
+    }
+
+    fn files_at(&self, file: &str, subject: &Subject, now: SystemTime) -> Files {
+        let at = |file: &str| self.folder.path().join(file);
+        files::write_private(&at("ca.crt"), self.authority.roots_pem().as_bytes()).expect("written");
+        files::write_private(&at(file), self.authority.issue(subject, now).expect("signed").as_bytes()).expect("written");
+        Files { authorities: at("ca.crt"), certificate: at(file), key: at(file) }
+    }
+
+    fn files(&self, file: &str, subject: &Subject) -> Files {
+        self.files_at(file, subject, SystemTime::now())
+    }
+
+    fn site(&self, region: &str) -> Arc<Tls> {
+        Tls::load(self.files(region, &site(region)), name(region)).expect("whole")
+    }
+}
+
+/// Has `connect` talk to a port of `server`: what either side says of it, once a byte has gone each way.
+async fn meet(
+    server: &Arc<Tls>,
+    port: Port,
+    connect: impl AsyncFnOnce(TcpStream) -> io::Result<Stream>,
+) -> (Result<Stream, String>, Result<Stream, String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let client = TcpStream::connect(listener.local_addr().expect("bound")).await.expect("connected");
+    let (socket, _) = listener.accept().await.expect("accepted");
+    let talk = |mut stream: Stream| async move {
+        stream.write_all(b"x").await?;
+        stream.flush().await?;
+        if stream.read_u8().await? == b'x' { Ok(stream) } else { Err(io::Error::other("something else")) }
+    };
+    let acceptor = server.acceptor(port);
+    let serve = async {
+        let stream = acceptor.accept(socket).await.map_err(|error| error.to_string())?;
+        talk(stream).await.map_err(|error| error.to_string())
+    };
+    let ask = async {
+        let stream = connect(client).await.map_err(|error| error.to_string())?;
+        talk(stream).await.map_err(|error| error.to_string())
+    };
+    tokio::join!(serve, ask)
+}
+
+fn put(path: &Path, text: &[u8]) {
+    files::write_private(path, text).expect("written");
+}
+
+#[tokio::test]
+async fn sites_of_a_cluster_know_each_other_by_name() {
+    let ca = Ca::new();
+    let (california, virginia) = (ca.site("california"), ca.site("virginia"));
+    let (served, asked) = meet(&california, Port::Peer, async |stream| virginia.connect(stream, &name("california")).await).await;
+    let served = served.expect("let in");
+    assert!(served.is_of(&name("virginia")) && !served.is_of(&name("california")));
+    assert_eq!(served.peer().expect("it shows one").sites(), [name("virginia")]);
+    assert!(asked.expect("served").is_of(&name("california")));
+    let (served, asked) = meet(&california, Port::Peer, async |stream| virginia.connect(stream, &name("oregon")).await).await;
+    assert!(served.is_err());
+    assert!(asked.expect_err("another site").contains("not valid for name"), "the site there is California");
+}
+
+#[tokio::test]
+async fn who_shows_no_certificate_an_expired_one_or_one_of_another_ca_is_refused() {
+    let ca = Ca::new();
+    let california = ca.site("california");
+    let long_ago = SystemTime::now() - 2 * crate::authority::LEAF_HOLDS;
+    let expired = Tls::load(ca.files_at("expired", &site("virginia"), long_ago), name("virginia")).expect("whole");
+    // The other CA is trusted to by whoever comes with it, which must not help.
+    let other = Ca::new();
+    let mut foreign = other.files("virginia", &site("virginia"));
+    foreign.authorities = ca.folder.path().join("ca.crt");
+    let foreign = Tls::load(foreign, name("virginia")).expect("whole");
+    let stranger = Client::pinned(ca.authority.fingerprint()).expect("a client");
+    for port in [Port::Peer, Port::Sql, Port::Resp] {
+        let (served, _) = meet(&california, port, async |stream| expired.connect(stream, &name("california")).await).await;
+        assert!(served.expect_err("expired").contains("certificate expired"));
+        let (served, _) = meet(&california, port, async |stream| foreign.connect(stream, &name("california")).await).await;
+        // The other CA bears the same name, as every CA of a cluster called shop does, and has another key.
+        let error = served.expect_err("of another CA");
+        assert!(error.contains("BadSignature"), "{error}");
+    }
+    // The CA's certificate is not in the chain, so who knows its fingerprint alone believes nobody; and no certificate is shown.
+    let (served, asked) = meet(&california, Port::Peer, async |stream| stranger.connect(stream, "127.0.0.1").await).await;
+    assert!(served.is_err() && asked.is_err());
+    let root = ca.folder.path().join("california");
+    let mut chain = std::fs::read(&root).expect("text");
+    chain.extend_from_slice(ca.authority.roots_pem().as_bytes());
+    put(&root, &chain);
+    assert_eq!(california.reload(), Reload::Changed);
+    let (served, _) = meet(&california, Port::Peer, async |stream| stranger.connect(stream, "127.0.0.1").await).await;
+    assert!(served.expect_err("no certificate").contains("peer sent no certificates"));
+    let (served, asked) =
+        meet(&california, Port::Http, async |stream| stranger.connect(stream, "california-0.shop.rhumb.internal").await).await;
+    assert!(served.expect("HTTP tells who it is").peer().is_none() && asked.is_ok());
+    let other = Client::pinned(other.authority.fingerprint()).expect("a client");
+    let (_, asked) = meet(&california, Port::Http, async |stream| other.connect(stream, "127.0.0.1").await).await;
+    assert!(asked.expect_err("not that CA").contains("UnknownIssuer"));
+}
+
+#[tokio::test]
+async fn a_client_certificate_serves_nobody() {
+    let ca = Ca::new();
+    let california = ca.site("california");
+    let root = ca.files("root", &Subject::Client { user: "root".into() });
+    let client = Client::load(&root).expect("a client");
+    for host in ["127.0.0.1", "localhost", "california-0.shop.rhumb.internal"] {
+        let (served, asked) = meet(&california, Port::Sql, async |stream| client.connect(stream, host).await).await;
+        assert_eq!(served.expect("let in").peer().expect("it shows one").subject, "root");
+        asked.expect("served");
+    }
+    assert!(matches!(Tls::load(root, name("california")), Err(TlsError::OtherSite { .. })));
+    let (_, asked) = meet(&california, Port::Sql, async |stream| client.connect(stream, "db.example.com").await).await;
+    assert!(asked.expect_err("no such name").contains("not valid for name"));
+}
+
+#[tokio::test]
+async fn files_are_read_anew_and_broken_ones_leave_the_old_in_use() {
+    let ca = Ca::new();
+    let california = ca.site("california");
+    let virginia = ca.site("virginia");
+    assert_eq!(california.reload(), Reload::Same);
+    let path = california.files().certificate.clone();
+    let first = california.certificate();
+    let good = std::fs::read(&path).expect("text");
+    let (open, _) = meet(&california, Port::Peer, async |stream| virginia.connect(stream, &name("california")).await).await;
+    for broken in [
+        &b""[..],
+        b"-----BEGIN CERTIFICATE-----\n",
+        &good[..good.len() / 2],
+        &std::fs::read(virginia.files().certificate.clone()).expect("text"),
+    ] {
+        put(&path, broken);
+        assert!(matches!(california.reload(), Reload::Broken(_)));
+        assert_eq!(california.reload(), Reload::Same, "it is said once");
+        assert_eq!(california.certificate(), first);
+        put(&path, &good);
+        assert_eq!(california.reload(), Reload::Same);
+    }
+    ca.files("california", &site("california"));
+    assert_eq!(california.reload(), Reload::Changed);
+    assert_ne!(california.certificate(), first);
+    let (served, _) = meet(&california, Port::Peer, async |stream| virginia.connect(stream, &name("california")).await).await;
+    served.expect("by the new one");
+    drop(open.expect("the old connection is there"));
+}
+
+#[tokio::test]
+async fn a_rotation_of_the_ca_parts_nobody() {
+    let mut ca = Ca::new();
+    let (california, virginia) = (ca.site("california"), ca.site("virginia"));
+    ca.authority.rotate(SystemTime::now()).expect("rotated");
+    // California has a certificate by the new root, and believes both; Virginia has heard of nothing.
+    ca.files("california", &site("california"));
+    put(&virginia.files().authorities.with_file_name("ca.crt"), ca.authority.roots_pem().as_bytes());
+    assert_eq!(california.reload(), Reload::Changed);
+    assert_eq!(california.certificate().issuer, "Rhumb CA of shop 2");
+    for _ in 0..2 {
+        let (served, _) = meet(&california, Port::Peer, async |stream| virginia.connect(stream, &name("california")).await).await;
+        served.expect("Virginia's is of the old root");
+        let (served, _) = meet(&virginia, Port::Peer, async |stream| california.connect(stream, &name("virginia")).await).await;
+        served.expect("California's is of the new one");
+        // Now Virginia believes both as well, and has still its old certificate.
+        virginia.reload();
+    }
+    ca.authority.retire().expect("retired");
+    ca.files("california", &site("california"));
+    assert_eq!(california.reload(), Reload::Changed);
+    let (served, _) = meet(&california, Port::Peer, async |stream| virginia.connect(stream, &name("california")).await).await;
+    assert!(served.expect_err("the old root is believed no more").contains("UnknownIssuer"));
+}
+
+#[tokio::test]
+async fn handshakes_that_stall_keep_nobody_out() {
+    let ca = Ca::new();
+    let (california, virginia) = (ca.site("california"), ca.site("virginia"));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("bound");
+    let acceptor = california.acceptor(Port::Peer);
+    let mut stalled = Vec::new();
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..3 * HANDSHAKES_MAX {
+        stalled.push(TcpStream::connect(address).await.expect("connected"));
+        let (socket, _) = listener.accept().await.expect("accepted");
+        let acceptor = acceptor.clone();
+        tasks.spawn(async move { acceptor.accept(socket).await.map(drop).map_err(|error| error.to_string()) });
+    }
+    let client = TcpStream::connect(address).await.expect("connected");
+    let (socket, _) = listener.accept().await.expect("accepted");
+    let name = name("california");
+    let (served, asked) = tokio::join!(acceptor.accept(socket), virginia.connect(client, &name));
+    served.expect("its handshake is done");
+    asked.expect("and for the client too");
+    // All but those that still have a place, and one for which the last made room, were told to leave.
+    for _ in 0..2 * HANDSHAKES_MAX + 1 {
+        let crowded = tasks.join_next().await.expect("there are more").expect("no panic");
+        assert!(crowded.expect_err("dismissed").contains("was about its handshake"));
+    }
+}
+
+#[tokio::test]
+async fn plain_text_and_old_tls_are_no_handshake() {
+    let ca = Ca::new();
+    let california = ca.site("california");
+    // A ClientHello of TLS 1.1: what a client says that knows nothing newer.
+    let hello = [&[0x16, 3, 1, 0, 45, 1, 0, 0, 41, 3, 2][..], &[7; 32], &[0, 0, 2, 0, 0x2f, 1, 0]].concat();
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"*1\r\n$4\r\nPING\r\n", &hello] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let mut client = TcpStream::connect(listener.local_addr().expect("bound")).await.expect("connected");
+        client.write_all(bytes).await.expect("sent");
+        client.shutdown().await.expect("sent");
+        let (socket, _) = listener.accept().await.expect("accepted");
+        let refused = california.acceptor(Port::Http).accept(socket).await;
+        assert!(matches!(refused, Err(HandshakeError::Failed(_))), "{refused:?}");
+        let mut answer = Vec::new();
+        // An alert at the most.
+        let _ = tokio::time::timeout(Duration::from_secs(10), client.read_to_end(&mut answer)).await.expect("it is closed");
+        assert!(answer.len() <= 7, "{answer:?}");
+    }
+}
