@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify fix docs soak soak-cluster fuzz crosscheck release dist compare
+.PHONY: help demo test verify fix docs soak soak-cluster namespaces fuzz crosscheck release dist compare
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,10 @@ soak: ## A thousand seeds of every scenario of the simulator with all faults on,
 
 soak-cluster: ## An hour of real processes under faults, all protocols. MINUTES=20 for less, SEED=7 for the same faults again.
 	SOAK_MINUTES=$${MINUTES:-60} SOAK_SEED=$${SEED:-$$(date +%s)} cargo test --package rhumb --test soak -- --nocapture
+
+namespaces: ## Three machines as network namespaces, made by `rhumb init` and `rhumb join`. As root; takes iproute2, psql and curl.
+	cargo build --package rhumb
+	.ci/namespaces target/debug/rhumb
 
 fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame row" for some of them.
 	@fuzz/run $(or $(SECONDS),60) $(TARGETS)

@@ -10,9 +10,11 @@
 //!   /quotas…      [`quotas`]       global quotas
 //!   /lost         [`lost`]         sites declared lost to quotas
 //!   /chaos        [`chaos`]        faults to inject
+//!   /certificates [`certificates`] certificates renewed by the CA; joining a cluster that forms
 //!   (all)         [`error`]        why a request was refused
 //! ```
 
+pub mod certificates;
 pub mod chaos;
 pub mod error;
 pub mod lost;

@@ -1,19 +1,19 @@
 //! One HTTP request to a site, answered within a bound.
 
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
-use hyper::{Method, Request};
-use hyper_util::rt::TokioIo;
+use hyper::Method;
 use rhumb_api::error::Error as ApiError;
+use rhumb_node::forming::certificates;
+use rhumb_node::https::{self, Failure};
+use rhumb_security::tls::{Client, Stream};
 use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::net::TcpStream;
 
-/// How long the answer to what needs no other site may take. Sites are asked over the loopback.
+/// How long the answer to what needs no other site may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Larger answers are not those of a site.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
 
 /// What a site answered.
 #[derive(Clone, Debug)]
@@ -69,29 +69,39 @@ pub async fn ask(base: &str, path: &str, method: Method, body: String, within: D
     }
 }
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+/// The folder that certificates are taken from, where a command says it.
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+/// The variable of the environment that says it otherwise.
+const FOLDER_VARIABLE: &str = "RHUMB_CERTS";
+
+/// Has sites at `https://` be asked with the certificates of `folder`.
+pub fn go_by(folder: &Path) {
+    // The first stands: a command asks one cluster.
+    let _ = FOLDER.set(folder.to_owned());
+}
+
+/// A client with those certificates.
+fn client() -> Result<Client, Failure> {
+    let folder = FOLDER.get().cloned().or_else(|| std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from));
+    let folder = folder
+        .ok_or_else(|| format!("set {FOLDER_VARIABLE} to the folder that `rhumb init` or `rhumb join` made: it holds the certificates"))?;
+    Ok(Client::load(&certificates(&folder))?)
+}
 
 async fn exchange(base: &str, path: &str, method: Method, body: String) -> Result<Answer, Failure> {
-    let authority = base.strip_prefix("http://").ok_or("the address does not start with http://")?.trim_end_matches('/');
-    let stream = TcpStream::connect(authority).await?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("host", authority)
-        .header("content-type", "application/json")
-        .body(Full::new(Bytes::from(body)))?;
-    let answered = async {
-        let (head, body) = sender.send_request(request).await?.into_parts();
-        let bytes = Limited::new(body, ANSWER_BYTES_MAX).collect().await?.to_bytes();
-        Ok(Answer { status: head.status.as_u16(), body: String::from_utf8_lossy(&bytes).trim().to_owned() })
+    let (scheme, authority) = base.split_once("://").ok_or("the address does not start with http:// or https://")?;
+    let authority = authority.trim_end_matches('/');
+    let stream = match scheme {
+        "http" => Stream::from(TcpStream::connect(authority).await?),
+        "https" => {
+            let client = client()?;
+            let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+            client.connect(TcpStream::connect(authority).await?, host.trim_matches(['[', ']'])).await?
+        }
+        _ => return Err("the address does not start with http:// or https://".into()),
     };
-    tokio::pin!(answered);
-    tokio::select! {
-        answer = &mut answered => answer,
-        // The connection may end together with the answer; what has been read of it is still there.
-        closed = connection => { closed?; answered.await }
-    }
+    let (status, body) = https::exchange(stream, authority, method, path, body).await?;
+    Ok(Answer { status, body })
 }
 
 #[cfg(test)]

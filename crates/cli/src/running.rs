@@ -3,6 +3,7 @@
 //! The demo writes it once its cluster serves and whenever a process comes or goes, atomically; `rhumb chaos`, `bench`
 //! and `status` read it. A file whose demo no longer answers its socket counts as absent.
 
+use crate::http;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::{self, Write};
@@ -21,6 +22,9 @@ pub struct Running {
     pub control: PathBuf,
     /// Where data and logs are.
     pub data: PathBuf,
+    /// True if its sites are asked over TLS, with the certificates in that folder.
+    #[serde(default)]
+    pub secure: bool,
     /// All sites, region by region.
     pub sites: Vec<RunningSite>,
 }
@@ -88,7 +92,12 @@ impl Running {
         let running: Running =
             serde_json::from_str(&text).map_err(|error| unreadable(format!("is not the state file of a demo: {error}")))?;
         match UnixStream::connect(&running.control) {
-            Ok(_) => Ok(running),
+            Ok(_) => {
+                if running.secure {
+                    http::go_by(&running.data);
+                }
+                Ok(running)
+            }
             Err(_) => Err(RunningError::Ended(path.to_owned())),
         }
     }
@@ -145,7 +154,7 @@ mod tests {
             config: PathBuf::new(),
             log: PathBuf::new(),
         };
-        Running { pid: 1, control: "/nowhere".into(), data: "/".into(), sites: names.iter().map(site).collect() }
+        Running { pid: 1, control: "/nowhere".into(), data: "/".into(), secure: false, sites: names.iter().map(site).collect() }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //!   site        the life of the process: ports, data folder, stores; the services that it hosts
+//!   forming     a cluster that is about to open: sites join the one that holds the CA
 //!   admin       HTTP: probes, status, metrics, placements, quorums, quotas, faults for demonstrations
 //!   gateway     transactions by each protocol, quotas and placements for clients in this process
 //!   status      what is known of the site and its peers
@@ -13,6 +14,8 @@
 //!   metrics     what is counted and measured, for Prometheus
 //!   config      the file of a site, and what it means
 //!   incarnation whether a data folder is the one that the site left
+//!   credentials what a site proves itself with: secret and certificates
+//!   https       one request to a site, and its answer
 //!   service, secret, bounds, clock, failure
 //! ```
 
@@ -20,8 +23,11 @@ pub mod admin;
 pub mod bounds;
 pub mod clock;
 pub mod config;
+pub mod credentials;
 pub mod failure;
+pub mod forming;
 pub mod gateway;
+pub mod https;
 pub mod incarnation;
 pub mod metrics;
 pub mod runtime;

@@ -68,7 +68,7 @@ fn a_mistake_is_named_by_its_key_in_this_file() {
         (
             "127.0.0.1:6380",
             "0.0.0.0:6380",
-            "regions[1].sites[0].resp: 0.0.0.0:6380 is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]",
+            "regions[1].sites[0].resp: 0.0.0.0:6380 is refused: nothing is served in plain text beyond the loopback; give the site certificates under `[tls]`, as `rhumb init` does, or bind to 127.0.0.1 or [::1]",
         ),
         (
             "name = \"ireland\"",

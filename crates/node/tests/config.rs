@@ -51,6 +51,53 @@ fn a_whole_configuration_says_who_is_where() {
     assert_eq!((setup.secret_file.as_path(), setup.max_clock_offset), (Path::new("/run/secrets/rhumb"), Span::from_millis(250)));
 }
 
+/// With certificates, at addresses of other machines.
+fn encrypted() -> String {
+    let table = "[tls]\nauthorities = \"ca.crt\"\ncertificate = \"/etc/ssl/site.pem\"\n";
+    WHOLE.replace("127.0.0.1:9002", "10.0.0.2:9002").replace("127.0.0.1:26257", "0.0.0.0:26257") + table
+}
+
+#[test]
+fn with_certificates_a_site_listens_beyond_the_loopback() {
+    let setup = read(&encrypted()).expect("whole");
+    assert_eq!(setup.sql.to_string(), "0.0.0.0:26257");
+    assert_eq!(setup.http_names, ["virginia-0.rhumb.rhumb.internal"]);
+    let tls = setup.tls.expect("given");
+    assert_eq!(tls.files.authorities, Path::new("/etc/rhumb/ca.crt"));
+    assert_eq!(
+        (tls.files.certificate.as_path(), tls.files.key.as_path()),
+        (Path::new("/etc/ssl/site.pem"), Path::new("/etc/ssl/site.pem"))
+    );
+    assert_eq!(tls.names[&SiteId::new(0, 0)].to_string(), "california-0.rhumb.rhumb.internal");
+    assert_eq!((tls.ca, tls.renewal), (None, None));
+    let renewal = "[tls.renewal]\nsite = \"california-0.rhumb.rhumb.internal\"\nhttp = \"10.0.0.1:8080\"\n";
+    let renewed = read(&(encrypted() + "key = \"site.key\"\n" + renewal)).expect("whole").tls.expect("given");
+    assert_eq!(renewed.files.key, Path::new("/etc/rhumb/site.key"));
+    assert_eq!(renewed.renewal.map(|renewal| renewal.http.to_string()).as_deref(), Some("10.0.0.1:8080"));
+    let config = Config::parse("site.toml", &(encrypted() + renewal)).expect("whole");
+    assert_eq!(Config::parse("copy.toml", &config.to_toml()), Ok(config));
+}
+
+#[test]
+fn certificates_that_cannot_be_are_refused() {
+    let refused = |text: String, why: &str| assert_eq!(read(&text).expect_err("refused").to_string(), format!("site.toml, {why}"));
+    let labels = "expected lower-case letters, digits and `-`, no `-` first or last, at most 56 of them";
+    refused(encrypted().replace("\"virginia\"", "\"us.east\""), &format!("tls: `us.east` cannot stand in a certificate; {labels}"));
+    refused(
+        encrypted().replace("data_dir", "cluster = \"Shop\"\ndata_dir"),
+        &format!("tls: `Shop` cannot stand in a certificate; {labels}"),
+    );
+    refused(encrypted().replace("\"ca.crt\"", "\"\""), "tls.authorities: is empty; expected a file");
+    refused(encrypted() + "key = \"\"\n", "tls.key: is empty; expected a file");
+    let renewal = |site: &str| format!("[tls.renewal]\nsite = \"{site}\"\nhttp = \"10.0.0.1:8080\"\n");
+    refused(
+        encrypted() + &renewal("california"),
+        "tls.renewal.site: `california` is not the name of a site, REGION-SHARD.CLUSTER.rhumb.internal",
+    );
+    let both = encrypted() + "ca = \"ca\"\n" + &renewal("california-0.rhumb.rhumb.internal");
+    refused(both, "tls.renewal: is given beside `ca`: the site that holds the CA renews by itself");
+}
+
 #[test]
 fn the_port_for_the_redis_protocol_may_be_left_out_or_given() {
     let given = WHOLE.replace("http =", "resp = \"127.0.0.1:6379\", http =");
@@ -297,12 +344,12 @@ fn regions_and_addresses_that_cannot_be_are_named_with_what_is_allowed() {
         (
             "127.0.0.1:26257",
             "0.0.0.0:26257",
-            "site.toml, listen.sql: 0.0.0.0:26257 is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]",
+            "site.toml, listen.sql: 0.0.0.0:26257 is refused: nothing is served in plain text beyond the loopback; give the site certificates under `[tls]`, as `rhumb init` does, or bind to 127.0.0.1 or [::1]",
         ),
         (
             "127.0.0.1:9001",
             "10.0.0.1:9001",
-            "site.toml, regions[0].sites[0]: 10.0.0.1:9001 is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]",
+            "site.toml, regions[0].sites[0]: 10.0.0.1:9001 is refused: nothing is served in plain text beyond the loopback; give the site certificates under `[tls]`, as `rhumb init` does, or bind to 127.0.0.1 or [::1]",
         ),
         (
             "peer = \"127.0.0.1:9002\"",
@@ -317,7 +364,7 @@ fn regions_and_addresses_that_cannot_be_are_named_with_what_is_allowed() {
         (
             "http =",
             "resp = \"0.0.0.0:6379\", http =",
-            "site.toml, listen.resp: 0.0.0.0:6379 is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]",
+            "site.toml, listen.resp: 0.0.0.0:6379 is refused: nothing is served in plain text beyond the loopback; give the site certificates under `[tls]`, as `rhumb init` does, or bind to 127.0.0.1 or [::1]",
         ),
         ("http =", "resp = \"127.0.0.1:26257\", http =", "site.toml, listen.resp: 127.0.0.1:26257 is already taken by listen.sql"),
         ("127.0.0.1:26257", "127.0.0.1:9002", "site.toml, listen.peer: 127.0.0.1:9002 is already taken by listen.sql"),

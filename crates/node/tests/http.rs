@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use rhumb_node::admin::listener::{BODY_BYTES_MAX, CONNECTIONS_MAX, serve};
+use rhumb_node::admin::listener::{BODY_BYTES_MAX, CONNECTIONS_MAX, Entrance, serve};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::future;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ async fn listen_until(routes: Router, stop: impl Future<Output = ()> + Send + 's
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound");
     let (answered, all_answered) = oneshot::channel();
-    tokio::spawn(serve(listener, routes, stop, answered));
+    tokio::spawn(serve(Entrance { listener, tls: None }, routes, stop, answered));
     (address, all_answered)
 }
 

@@ -15,6 +15,7 @@ use crate::reply::Replies;
 use crate::session::{Session, Vitals};
 use bytes::{Buf, BufMut, BytesMut};
 use rhumb_quota::gateway::Quotas;
+use rhumb_security::tls::Stream;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -22,7 +23,6 @@ use std::task::Poll;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
@@ -68,6 +68,7 @@ enum Next {
 enum Event {
     Outcomes(Outcomes),
     Sent(usize),
+    Flushed,
     Read(usize),
     /// The server stops.
     Stop,
@@ -75,7 +76,9 @@ enum Event {
 
 /// A connection and what is kept for it.
 pub struct Connection<'a> {
-    stream: TcpStream,
+    stream: Stream,
+    /// Something was written that may not have left yet.
+    unflushed: bool,
     input: BytesMut,
     replies: Replies,
     calls: Calls<'a>,
@@ -90,7 +93,7 @@ pub struct Connection<'a> {
 impl<'a> Connection<'a> {
     /// A connection just made.
     pub fn new(
-        stream: TcpStream,
+        stream: Stream,
         session: Session,
         quotas: &'a dyn Quotas,
         vitals: &'a Vitals,
@@ -98,6 +101,7 @@ impl<'a> Connection<'a> {
     ) -> Connection<'a> {
         Connection {
             stream,
+            unflushed: false,
             input: BytesMut::new(),
             replies: Replies::default(),
             calls: Calls::new(quotas),
@@ -117,7 +121,7 @@ impl<'a> Connection<'a> {
                 return self.close(ending).await;
             }
             self.send_at_once()?;
-            let idle = self.calls.is_empty() && self.replies.unsent().is_empty();
+            let idle = self.calls.is_empty() && self.replies.unsent().is_empty() && !self.unflushed;
             let reads = matches!(next, Next::Read);
             if idle && !reads {
                 // All replies could be sent at once; now it is others' turn, then that of the commands left.
@@ -129,7 +133,11 @@ impl<'a> Connection<'a> {
             }
             match self.event(reads).await? {
                 Event::Outcomes(outcomes) => self.put_outcomes(outcomes),
-                Event::Sent(count) => self.replies.sent(count, REPLY_BYTES_KEPT),
+                Event::Sent(count) => {
+                    self.replies.sent(count, REPLY_BYTES_KEPT);
+                    self.unflushed = true;
+                }
+                Event::Flushed => self.unflushed = false,
                 Event::Read(0) => self.ended = true,
                 Event::Read(_) => {}
                 Event::Stop => return self.close(None).await,
@@ -197,12 +205,13 @@ impl Connection<'_> {
 
     /// Waits for the oldest call, for the network to take replies, or for more commands, if those are welcome.
     async fn event(&mut self, reads: bool) -> Result<Event, Ending> {
-        let Connection { stream, input, replies, calls, ended, stopped, .. } = self;
+        let Connection { stream, unflushed, input, replies, calls, ended, stopped, .. } = self;
         let reads = reads && !*ended && calls.has_room() && input.len() < INPUT_BYTES_MAX;
         if reads {
             input.reserve(READ_BYTES);
         }
         let unsent = replies.unsent();
+        let unflushed = *unflushed;
         let at_rest = calls.is_empty();
         let event = poll_fn(|context| {
             if let Poll::Ready(outcomes) = calls.poll_oldest(context) {
@@ -213,12 +222,18 @@ impl Connection<'_> {
             {
                 return Poll::Ready(count.map(Event::Sent));
             }
+            if unsent.is_empty()
+                && unflushed
+                && let Poll::Ready(flushed) = pin!(stream.flush()).poll(context)
+            {
+                return Poll::Ready(flushed.map(|()| Event::Flushed));
+            }
             if reads && let Poll::Ready(count) = pin!(stream.read_buf(&mut (&mut *input).limit(READ_BYTES))).poll(context) {
                 return Poll::Ready(count.map(Event::Read));
             }
             Poll::Pending
         });
-        if !unsent.is_empty() {
+        if !unsent.is_empty() || unflushed {
             return Ok(timeout(UNREAD_MAX, event).await.map_err(|_| Ending::Unread)??);
         }
         if !at_rest {

@@ -1,12 +1,14 @@
 //! A listener for clients of Redis, and a task for each connection.
 //!
-//! There is no authentication, so the listener must be on the loopback. What one connection does wrong ends that
+//! Clients show a certificate where connections are encrypted; in plain text there is no authentication, so the listener must be on the loopback. What
+//! one connection does wrong ends that
 //! connection only.
 
 use crate::connection::Connection;
 use crate::session::{Session, Vitals};
 use rhumb_core::SiteId;
 use rhumb_quota::gateway::Quotas;
+use rhumb_security::tls::{Acceptor, HANDSHAKES_MAX, Stream};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -34,24 +36,27 @@ pub struct ServerOptions {
     pub connections_max: usize,
     /// What people call the sites; one without a name is shown by its id.
     pub site_names: BTreeMap<SiteId, String>,
+    /// What encrypts connections; in plain text if absent.
+    pub tls: Option<Acceptor>,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { connections_max: 1_000, site_names: BTreeMap::new() }
+        ServerOptions { connections_max: 1_000, site_names: BTreeMap::new(), tls: None }
     }
 }
 
 impl ServerOptions {
-    /// The most connections that are open at a time, those that are being told to go among them.
+    /// The most connections that are open at a time, those that are being told to go, or are about a handshake, among them.
     pub fn sockets_max(&self) -> usize {
-        self.connections_max + REFUSALS_MAX
+        self.connections_max + REFUSALS_MAX + HANDSHAKES_MAX
     }
 }
 
 struct Server {
     quotas: Arc<dyn Quotas>,
     vitals: Vitals,
+    tls: Option<Acceptor>,
     stopped: watch::Receiver<bool>,
 }
 
@@ -71,14 +76,15 @@ pub async fn serve_until(
 ) -> io::Result<()> {
     let (stopping, stopped) = watch::channel(false);
     let places = options.connections_max;
-    let server = Arc::new(Server { quotas, vitals: Vitals::new(places, options.site_names), stopped });
+    let handshakes = if options.tls.is_some() { HANDSHAKES_MAX } else { 0 };
+    let server = Arc::new(Server { quotas, vitals: Vitals::new(places, options.site_names), tls: options.tls, stopped });
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);
     loop {
         tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
-                Ok(_) if connections.len() >= places.saturating_add(REFUSALS_MAX) => {}
+                Ok(_) if connections.len() >= places.saturating_add(REFUSALS_MAX + handshakes) => {}
                 Ok((stream, peer)) => drop(connections.spawn(server.clone().connection(stream, peer))),
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -96,10 +102,18 @@ pub async fn serve_until(
 
 impl Server {
     async fn connection(self: Arc<Server>, stream: TcpStream, peer: SocketAddr) {
-        let Some((_place, id)) = self.vitals.enter() else { return refuse(stream).await };
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
+        let stream = match &self.tls {
+            None => Stream::from(stream),
+            // The bounds of handshakes are theirs: no client takes a place before its own is done.
+            Some(tls) => match tls.accept(stream).await {
+                Ok(stream) => stream,
+                Err(error) => return tracing::debug!(%peer, %error, "a connection was not encrypted"),
+            },
+        };
+        let Some((_place, id)) = self.vitals.enter() else { return refuse(stream).await };
         let session = Session::new(id, peer);
         if let Err(ending) = Connection::new(stream, session, &*self.quotas, &self.vitals, self.stopped.clone()).run().await {
             tracing::debug!(%peer, %ending, "a connection ended");
@@ -107,8 +121,12 @@ impl Server {
     }
 }
 
-async fn refuse(mut stream: TcpStream) {
-    if !matches!(timeout(REFUSAL_TIMEOUT, stream.write_all(TOO_MANY_CONNECTIONS)).await, Ok(Ok(()))) {
+async fn refuse(mut stream: Stream) {
+    let told = async {
+        stream.write_all(TOO_MANY_CONNECTIONS).await?;
+        stream.flush().await
+    };
+    if !matches!(timeout(REFUSAL_TIMEOUT, told).await, Ok(Ok(()))) {
         tracing::debug!("could not tell a client that there are too many");
     }
 }

@@ -1,7 +1,7 @@
 //! Clients of PostgreSQL: a listener, and a session for each connection.
 //!
-//! There is no authentication yet, so the listener must be on the loopback. Any user may connect; the database must
-//! exist. What one connection does wrong ends that connection only.
+//! Clients show a certificate where connections are encrypted; in plain text there is no authentication, so the listener must be on the loopback.
+//! Any user may connect; the database must exist. What one connection does wrong ends that connection only.
 
 use crate::catalog::keep_reclaiming;
 use crate::context::environment::{Environment, System};
@@ -13,6 +13,7 @@ use crate::session::{Canceller, Session};
 use crate::stack::LargeStack;
 use crate::wire::budget::{Budget, Pool};
 use crate::wire::connection::{Connection, Ending, Output};
+use crate::wire::encryption::{Encrypted, encrypt};
 use crate::wire::frame::{FrameError, FrameReader};
 use crate::wire::request::Opening;
 use crate::wire::stop::Stop;
@@ -21,6 +22,7 @@ use pgwire::messages::response::ErrorResponse;
 use pgwire::messages::startup::{Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
 use rhumb_core::SiteId;
 use rhumb_quota::gateway::Quotas;
+use rhumb_security::tls::{Acceptor, Reader, Stream};
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -37,6 +39,7 @@ const OPENINGS_MAX: usize = 1_000;
 const RECLAIM_EVERY: Duration = Duration::from_secs(60);
 const TOO_MANY_CONNECTIONS: &str = "53300";
 const CANNOT_CONNECT_NOW: &str = "57P03";
+const NOT_ENCRYPTED: &str = "28000";
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -49,6 +52,8 @@ pub struct ServerOptions {
     pub write_stall_max: Duration,
     /// The bytes that prepared statements and portals of all sessions may hold; more are refused with SQLSTATE 53200.
     pub statement_bytes_max: usize,
+    /// What encrypts connections; in plain text if absent.
+    pub tls: Option<Acceptor>,
 }
 
 impl Default for ServerOptions {
@@ -58,6 +63,7 @@ impl Default for ServerOptions {
             connections_max: 500,
             write_stall_max: WRITE_STALL_TIMEOUT,
             statement_bytes_max: 512 << 20,
+            tls: None,
         }
     }
 }
@@ -70,10 +76,17 @@ impl ServerOptions {
 }
 
 /// Tells a client that it cannot be served now, and why, with SQLSTATE 57P03.
-pub async fn decline(stream: TcpStream, reason: &str) {
-    let (read, write) = stream.into_split();
-    let (mut reader, mut output) = (FrameReader::new(read), Output::new(write, STARTUP_TIMEOUT));
+pub async fn decline(stream: TcpStream, tls: Option<&Acceptor>, reason: &str) {
     let declined = async {
+        let stream = match tls {
+            None => Stream::from(stream),
+            Some(tls) => match encrypt(stream, tls).await? {
+                Encrypted::Stream(stream) => stream,
+                _ => return Ok(()),
+            },
+        };
+        let (read, write) = stream.into_split();
+        let (mut reader, mut output) = (FrameReader::new(read), Output::new(write, STARTUP_TIMEOUT));
         match opening(&mut reader, &mut output).await? {
             Some(Opening::Startup { .. }) => refuse(&mut output, CANNOT_CONNECT_NOW, reason).await,
             _ => Ok(()),
@@ -92,6 +105,7 @@ struct Server {
     next_pid: AtomicI32,
     cancellers: Mutex<BTreeMap<i32, (i32, Canceller)>>,
     write_stall_max: Duration,
+    tls: Option<Acceptor>,
     stop: Stop,
 }
 
@@ -126,6 +140,7 @@ pub async fn serve_until(
         next_pid: AtomicI32::new(1),
         cancellers: Mutex::default(),
         write_stall_max: options.write_stall_max,
+        tls: options.tls,
         stop: Stop(stopped),
     });
     let mut background = tokio::task::JoinSet::new();
@@ -157,15 +172,24 @@ impl Server {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
+        let mut stop = self.stop.clone();
+        let log = |ending: Ending| tracing::debug!(%ending, "a connection ended");
+        let stream = tokio::select! {
+            stream = self.stream(stream) => stream,
+            () = stop.requested() => return,
+        };
+        let stream = match stream {
+            Ok(Some(stream)) => stream,
+            Ok(None) => return,
+            Err(ending) => return log(ending),
+        };
         let (read, write) = stream.into_split();
         let (mut reader, mut output) = (FrameReader::new(read), Output::new(write, self.write_stall_max));
-        let mut stop = self.stop.clone();
         let opening = tokio::select! {
             opening = tokio::time::timeout(STARTUP_TIMEOUT, opening(&mut reader, &mut output)) => opening,
             () = stop.requested() => return,
         };
         drop(place);
-        let log = |ending: Ending| tracing::debug!(%ending, "a connection ended");
         let ending = match opening {
             Ok(Ok(Some(Opening::Startup { minor, settings }))) => {
                 return self.session(reader, output, minor, settings).await.unwrap_or_else(log);
@@ -185,9 +209,26 @@ impl Server {
         log(ending);
     }
 
+    /// The connection as sessions go over it: encrypted if that is how this serves. `None`: it is done.
+    async fn stream(&self, stream: TcpStream) -> Result<Option<Stream>, Ending> {
+        let Some(tls) = &self.tls else { return Ok(Some(stream.into())) };
+        match encrypt(stream, tls).await? {
+            Encrypted::Stream(stream) => Ok(Some(stream)),
+            Encrypted::Cancel { pid, secret } => {
+                self.cancel(pid, secret);
+                Ok(None)
+            }
+            Encrypted::Refused(mut output) => {
+                refuse(&mut output, NOT_ENCRYPTED, "connections must be encrypted: connect with sslmode=verify-full").await?;
+                Ok(None)
+            }
+            Encrypted::Closed => Ok(None),
+        }
+    }
+
     async fn session(
         &self,
-        reader: FrameReader<tokio::net::tcp::OwnedReadHalf>,
+        reader: FrameReader<Reader>,
         mut output: Output,
         minor: u16,
         startup: Vec<(String, String)>,
@@ -269,11 +310,11 @@ impl Drop for Registration<'_> {
 }
 
 /// The first packet, after the wishes to encrypt, which are declined.
-async fn opening(reader: &mut FrameReader<tokio::net::tcp::OwnedReadHalf>, output: &mut Output) -> Result<Option<Opening>, Ending> {
+async fn opening(reader: &mut FrameReader<Reader>, output: &mut Output) -> Result<Option<Opening>, Ending> {
     const ENCRYPTION_WISHES_MAX: usize = 2;
     for _ in 0..=ENCRYPTION_WISHES_MAX {
         match reader.opening().await? {
-            Some(Opening::Encrypt) => {
+            Some(Opening::Tls | Opening::Gssapi) => {
                 output.put_byte(b'N');
                 output.flush().await?;
             }

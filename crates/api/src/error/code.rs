@@ -28,18 +28,27 @@ codes! {
     /// The request can never be granted: its method, its body, a name, an amount or a choice cannot be.
     /// Way out: ask for what the message allows.
     Invalid = [400, 405, 413, 415],
+    /// The client shows no certificate that an authority of the cluster has signed.
+    /// Way out: connect with one, such as `rhumb init` makes for the administrator.
+    Unauthenticated = [401],
     /// The configuration of the site does not say `chaos = true`.
     /// Way out: set that and restart the site, if it is there to be harmed.
     Forbidden = [403],
     /// A page of another site asks, as the header `Origin` or `Sec-Fetch-Site` tells.
     /// Way out: ask from a program, or from a page of the site's own address.
     CrossOrigin = [403],
+    /// The join token is unknown, used or expired.
+    /// Way out: make another with `rhumb token create`.
+    Token = [403],
     /// There is nothing at this path.
     /// Way out: ask for a path that `/openapi.json` lists.
     NotFound = [404],
     /// There is no quota of that name, or none to be its parent.
     /// Way out: create it first.
     NoQuota = [404],
+    /// The site does not hold the CA of the cluster.
+    /// Way out: ask the one that does.
+    NoAuthority = [404],
     /// The site holds no databases of protocol `quad`.
     /// Way out: ask another one, or create one.
     NoQuorums = [404],

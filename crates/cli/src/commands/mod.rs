@@ -1,10 +1,15 @@
 //! One module per command.
 
 pub mod bench;
+pub mod cert;
 pub mod chaos;
+pub mod connect;
 pub mod demo;
 pub mod forecast;
+pub mod init;
+pub mod join;
 pub mod lab;
+mod place;
 pub mod plan;
 pub mod quorum;
 pub mod quota;
@@ -14,6 +19,7 @@ pub mod secret;
 pub mod sim;
 pub mod start;
 pub mod status;
+pub mod token;
 
 use std::process::ExitCode;
 use tokio::runtime::{Builder, Runtime};

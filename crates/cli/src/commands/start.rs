@@ -9,8 +9,8 @@ use rhumb_node::config::{Cluster, Config, QuotaSetup, Setup, first_quorums};
 use rhumb_node::gateway::catenae::Gateway as CatenaeGateway;
 use rhumb_node::gateway::interactive::Gateway;
 use rhumb_node::gateway::quad::Gateway as QuadGateway;
-use rhumb_node::site::descriptors;
 use rhumb_node::site::process::{self, Actors, Served, Stop};
+use rhumb_node::site::{ClientPort, descriptors};
 use rhumb_node::status::Status;
 use rhumb_quad as quad;
 use rhumb_quota::gateway::Quotas;
@@ -53,6 +53,22 @@ pub struct Args {
 
 /// Runs the site until it is told to stop.
 pub fn run(args: &Args) -> ExitCode {
+    log();
+    if args.exit_with_stdin {
+        std::thread::spawn(stop_with_stdin);
+    }
+    let setup = match &args.region {
+        Some(region) => Cluster::load_site(&args.config, region, args.shard.unwrap_or(0)),
+        None => Config::load(&args.config),
+    };
+    match setup {
+        Ok(setup) => serve(setup),
+        Err(error) => fail(error, 2),
+    }
+}
+
+/// Has the log of this process go to standard error.
+pub fn log() {
     let filter = EnvFilter::try_from_env("RHUMB_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -60,20 +76,13 @@ pub fn run(args: &Args) -> ExitCode {
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
         .init();
-    let setup = match &args.region {
-        Some(region) => Cluster::load_site(&args.config, region, args.shard.unwrap_or(0)),
-        None => Config::load(&args.config),
-    };
-    let setup = match setup {
-        Ok(setup) => setup,
-        Err(error) => return fail(error, 2),
-    };
+}
+
+/// Runs the site that `setup` describes until it is told to stop.
+pub fn serve(setup: Setup) -> ExitCode {
     let clients = ServerOptions::default().sockets_max() + rhumb_resp::ServerOptions::default().sockets_max();
     if let Err(error) = descriptors::secure(&setup, clients) {
         return fail(error, 1);
-    }
-    if args.exit_with_stdin {
-        std::thread::spawn(stop_with_stdin);
     }
     let actors = |setup: &Setup| {
         let topology = Arc::new(setup.topology.clone());
@@ -121,9 +130,10 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
     }
     let setup = status.setup();
     let site_names = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
-    let redis_options = rhumb_resp::ServerOptions { site_names, ..rhumb_resp::ServerOptions::default() };
+    let tls = resp.as_ref().and_then(|port| port.tls.clone());
+    let redis_options = rhumb_resp::ServerOptions { site_names, tls, ..rhumb_resp::ServerOptions::default() };
     let statement_bytes_max = (setup.limits.statements_mib as usize) << 20;
-    let options = ServerOptions { site: setup.site, statement_bytes_max, ..ServerOptions::default() };
+    let options = ServerOptions { site: setup.site, statement_bytes_max, tls: sql.tls.clone(), ..ServerOptions::default() };
     let catenae = catenae.map(|handle| Arc::new(CatenaeGateway::new(handle, Arc::clone(&status))));
     let quad = quad.map(|handle| Arc::new(QuadGateway::new(handle, Arc::clone(&status))));
     let gateways = Gateways {
@@ -135,28 +145,28 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
     };
     let redis = async {
         match resp {
-            Some(listener) => serve_redis(stop.clone(), listener, &quotas_home, Arc::clone(&quotas), redis_options).await,
+            Some(port) => serve_redis(stop.clone(), port.listener, &quotas_home, Arc::clone(&quotas), redis_options).await,
             None => Ok(()),
         }
     };
     let sql = async {
         let mut stop = stop.clone();
-        let served = serve_until(async { stop.requested().await }, sql, gateways, Some(Arc::clone(&quotas)), options).await;
+        let served = serve_until(async { stop.requested().await }, sql.listener, gateways, Some(Arc::clone(&quotas)), options).await;
         served.map_err(|error| io::Error::other(error.to_string()))
     };
     tokio::try_join!(sql, redis).map(|((), ())| ())
 }
 
 /// Tells clients of PostgreSQL that the clock of this machine must be set first, while that is so. They are told one after the other.
-async fn decline_clients(sql: &TcpListener, status: &Status) {
+async fn decline_clients(sql: &ClientPort, status: &Status) {
     loop {
         let Some(reason) = status.clock_contradicted() else {
             tokio::time::sleep(LOOK_EVERY).await;
             continue;
         };
         // A connection that the system refused, or that came too late, is the client's to try again.
-        if let Ok(Ok((client, _))) = tokio::time::timeout(LOOK_EVERY, sql.accept()).await {
-            let _ = tokio::time::timeout(LOOK_EVERY, decline(client, &reason)).await;
+        if let Ok(Ok((client, _))) = tokio::time::timeout(LOOK_EVERY, sql.listener.accept()).await {
+            let _ = tokio::time::timeout(LOOK_EVERY, decline(client, sql.tls.as_ref(), &reason)).await;
         }
     }
 }

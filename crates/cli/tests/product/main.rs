@@ -7,6 +7,7 @@ mod catenae_settings;
 mod catenae_tpcc;
 mod common;
 mod demo;
+mod encrypted;
 mod faults;
 mod folders;
 mod forecast;

@@ -45,7 +45,9 @@ fn a_configuration_that_cannot_be_is_refused_with_file_and_key() {
     let port = text.split("sql = '127.0.0.1:").nth(1).and_then(|rest| rest.split('\'').next()).expect("a port");
     start(
         2,
-        &format!("{path}, listen.sql: 0.0.0.0:{port} is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]"),
+        &format!(
+            "{path}, listen.sql: 0.0.0.0:{port} is refused: nothing is served in plain text beyond the loopback; give the site certificates under `[tls]`, as `rhumb init` does, or bind to 127.0.0.1 or [::1]"
+        ),
     );
 }
 
@@ -102,7 +104,7 @@ async fn a_client_that_cannot_be_served_now_is_told_why() {
     let url = format!("postgres://rhumb@{}/rhumb", listener.local_addr().expect("bound"));
     let declining = async {
         let (client, _) = listener.accept().await.expect("a client");
-        rhumb_sql::server::decline(client, "the clock of this site is wrong").await;
+        rhumb_sql::server::decline(client, None, "the clock of this site is wrong").await;
     };
     let (refused, ()) = tokio::join!(tokio_postgres::connect(&url, tokio_postgres::NoTls), declining);
     let error = refused.map(|_| ()).expect_err("declined");

@@ -11,13 +11,16 @@
 //! Told to stop, it closes the connections on the left of which nothing has come, and every other one after its answer. Who connects later
 //! is still served, for the sake of probes: to all others the routes say that the site is stopping.
 //!
+//! An encrypted connection owes its handshake first. Requests carry who makes them ([`Caller`]).
+//!
 //! Invariant: at most [`CONNECTIONS_MAX`] connections are served at a time.
 
+use super::caller::Caller;
 use super::failed::Failed;
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Request, Response, header};
 use axum::response::IntoResponse;
+use axum::{Extension, Router};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -25,6 +28,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rhumb_api::error::Code;
+use rhumb_security::tls::{Acceptor, HandshakeError, Stream};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future;
@@ -51,10 +55,19 @@ const UNREAD_MAX: Duration = Duration::from_secs(10);
 /// How long to wait after the system refused a connection, say for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves `routes` to those who connect to `listener`. Once `stop` is over, those who are connected then are answered what they have
+/// Where clients connect.
+pub struct Entrance {
+    /// The port.
+    pub listener: TcpListener,
+    /// What encrypts; in plain text if absent.
+    pub tls: Option<Acceptor>,
+}
+
+/// Serves `routes` to those who connect. Once `stop` is over, those who are connected then are answered what they have
 /// asked, and leave; `answered` is told when all have. Dropping the future closes the listener and all connections.
-pub async fn serve(listener: TcpListener, routes: Router, stop: impl Future<Output = ()>, answered: oneshot::Sender<()>) {
-    let mut door = Door { listener, routes, waiting: Arc::default(), connections: JoinSet::new() };
+pub async fn serve(entrance: Entrance, routes: Router, stop: impl Future<Output = ()>, answered: oneshot::Sender<()>) {
+    let Entrance { listener, tls } = entrance;
+    let mut door = Door { listener, tls, routes, waiting: Arc::default(), connections: JoinSet::new() };
     let (before, after) = (watch::Sender::new(()), watch::Sender::new(()));
     tokio::select! {
         never = door.admit(&before) => match never {},
@@ -76,6 +89,7 @@ pub async fn serve(listener: TcpListener, routes: Router, stop: impl Future<Outp
 /// Where clients come in.
 struct Door {
     listener: TcpListener,
+    tls: Option<Acceptor>,
     routes: Router,
     waiting: Arc<Mutex<Waiting>>,
     connections: JoinSet<()>,
@@ -96,7 +110,7 @@ impl Door {
                             self.connections.join_next().await;
                         }
                         let place = Place::new(Arc::clone(&self.waiting));
-                        self.connections.spawn(connection(stream, self.routes.clone(), place, leave.subscribe()));
+                        self.connections.spawn(connection((stream, self.tls.clone()), self.routes.clone(), place, leave.subscribe()));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
@@ -109,10 +123,21 @@ impl Door {
     }
 }
 
-async fn connection(stream: TcpStream, routes: Router, place: Place, mut leave: watch::Receiver<()>) {
+async fn connection((stream, tls): (TcpStream, Option<Acceptor>), routes: Router, place: Place, mut leave: watch::Receiver<()>) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
+    let opened = tokio::select! {
+        biased;
+        opened = open(stream, tls) => opened,
+        Ok(()) = leave.changed() => return,
+        () = place.dismissed.notified() => return tracing::debug!("a connection made room for another"),
+    };
+    let (stream, caller) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return tracing::debug!(%error, "a connection was not encrypted"),
+    };
+    let routes = routes.layer(Extension(caller));
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(UNREAD_MAX));
     let place = Arc::new(place);
@@ -141,6 +166,14 @@ async fn connection(stream: TcpStream, routes: Router, place: Place, mut leave: 
             () = place.dismissed.notified() => return tracing::debug!("a connection made room for another"),
         }
     }
+}
+
+/// The connection as requests come over it, and who makes them.
+async fn open(stream: TcpStream, tls: Option<Acceptor>) -> Result<(Stream, Caller), HandshakeError> {
+    let Some(tls) = tls else { return Ok((stream.into(), Caller::Local)) };
+    let stream = tls.accept(stream).await?;
+    let caller = stream.peer().map_or(Caller::Stranger, |certificate| Caller::Certified(Arc::new(certificate)));
+    Ok((stream, caller))
 }
 
 /// Answers a request once it has come whole.

@@ -9,6 +9,8 @@
 //!   GET  /quorums   see [`quorums`]
 //!   POST /quorums   likewise
 //!   POST /chaos     see [`chaos`]
+//!   /certificates   see [`certificates`]
+//!   /join, /forming see [`joining`]; not in the document, since sites alone ask them
 //!   /quotas…        see [`quotas`]
 //!   /lost           likewise
 //!   GET  /openapi.json   all that, for machines
@@ -18,12 +20,15 @@
 //!
 //! How many may ask, and how slowly, is bounded ([`listener`]).
 //! A site that is stopping answers what it has been asked, and then only probes, that is [`PROBES`]: all else is refused.
-//! Pages of other sites in a browser are refused all of it (`origin.rs`).
+//! Pages of other sites in a browser are refused all of it (`origin.rs`), strangers all but probes (`caller.rs`).
 
 mod body;
+mod caller;
+mod certificates;
 mod chaos;
 mod document;
 mod failed;
+pub mod joining;
 pub mod listener;
 mod origin;
 mod placement;
@@ -39,7 +44,7 @@ use crate::status::Status;
 use async_trait::async_trait;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use document::{Document, Text};
@@ -56,6 +61,9 @@ use utoipa_axum::routes;
 /// What is asked by who looks after the process, and tells how it is until its end.
 pub const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
+/// What a stranger may ask: [`PROBES`], and to join, for which a token is shown.
+pub const OPEN: [&str; 3] = [PROBES[0], PROBES[1], "/join"];
+
 /// The routes of a site.
 pub fn router<C: Commits, Q: KeepsQuotas>(
     status: Arc<Status>,
@@ -70,6 +78,7 @@ pub fn router<C: Commits, Q: KeepsQuotas>(
     let of_placement = placement::router(C::placements(commits.clone(), Arc::clone(&status)), status.shared_setup());
     let of_chaos = chaos::router(Arc::clone(&status), quad.clone());
     let of_quorums = quorums::router(Arc::clone(&status), quad.clone());
+    let of_certificates = certificates::router(status.setup().tls.as_ref().and_then(|tls| tls.ca.clone()));
     let actors = Arc::new(Actors { status: Arc::clone(&status), commits, quotas, catenae, quad });
     let (routes, document) = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(healthz))
@@ -78,15 +87,20 @@ pub fn router<C: Commits, Q: KeepsQuotas>(
         .routes(routes!(status::show))
         .with_state(Site { status: Arc::clone(&status), actors })
         .routes(routes!(document::openapi))
+        .merge(of_certificates)
         .merge(of_chaos)
         .merge(of_placement)
         .merge(of_quorums)
         .merge(of_quotas)
         .split_for_parts();
     let text = serde_json::to_vec(&document).expect("a document has a form in JSON");
+    let routes = match status.setup().tls.as_ref().and_then(|tls| joining::Joining::at(status.setup(), tls)) {
+        Some(joining) => routes.merge(joining::router(joining)),
+        None => routes,
+    };
     let routes = routes.fallback(nowhere).method_not_allowed_fallback(method_not_allowed);
     let routes = routes.layer(Extension(Text(text.into()))).layer(from_fn_with_state(status, refuse_while_stopping));
-    guarded(routes, names)
+    open(routes, names)
 }
 
 /// Refuses a request for a path at which there is nothing.
@@ -106,6 +120,11 @@ async fn refuse_while_stopping(State(status): State<Arc<Status>>, request: Reque
         return Failed::from(Refusal::Unavailable("the site is stopping".into())).into_response();
     }
     next.run(request).await
+}
+
+/// Routes that are asked over TLS while there is no site yet: the guards of a site are theirs.
+pub fn open(routes: Router, names: Vec<String>) -> Router {
+    guarded(routes.layer(from_fn(caller::check)), names)
 }
 
 /// Refuses requests to `routes` that a page of another site may have made. `names` are those of this site.

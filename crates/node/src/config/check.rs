@@ -1,6 +1,6 @@
 //! From [`Config`] to [`Setup`]: what a configuration means, and everything about it that cannot be.
 
-use super::{Catenae, ChainSites, Config, ConfigError, Durability, Http, Limits, Quotas, Storage, Wan};
+use super::{Catenae, ChainSites, Config, ConfigError, Durability, Http, Limits, Quotas, Storage, TlsSetup, Wan};
 use crate::config::models::Models;
 use rhumb_catenae::Config as CatenaeConfig;
 use rhumb_commit::placement::{Placement, REGIONS_MAX};
@@ -50,6 +50,8 @@ pub struct Setup {
     pub data_dir: PathBuf,
     /// The file of the cluster's secret.
     pub secret_file: PathBuf,
+    /// The certificates; none where all is plain text on the loopback.
+    pub tls: Option<TlsSetup>,
     /// How far the clocks of two sites may differ.
     pub max_clock_offset: Span,
     /// True if links may be cut and slowed at run time.
@@ -125,6 +127,10 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         None => Placement::everywhere(topology.region_count()),
     };
     check_http(&config.http)?;
+    let tls = config.tls.as_ref().map(|tls| tls.resolve(&config.cluster, &topology, folder)).transpose();
+    let tls = tls.or_else(|(key, why)| wrong(format!("tls{key}"), why))?;
+    let mut http_names = config.http.names;
+    http_names.extend(tls.as_ref().and_then(|tls| tls.names.get(&site)).map(ToString::to_string));
     if !(1..=REQUESTS_MAX).contains(&config.limits.requests) {
         return wrong("limits.requests", format!("is {}; expected 1 to {REQUESTS_MAX}", config.limits.requests));
     }
@@ -158,9 +164,10 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
         sql: config.listen.sql,
         resp: config.listen.resp,
         http: config.listen.http,
-        http_names: config.http.names,
+        http_names,
         data_dir: folder.join(config.data_dir),
         secret_file: folder.join(config.secret_file),
+        tls,
         max_clock_offset: Span::from_millis(u64::from(config.clock.max_offset_ms)),
         chaos: config.chaos,
         wan,
@@ -212,7 +219,7 @@ fn check_regions(config: &Config) -> Checked {
         }
         for (shard, &address) in region.sites.iter().enumerate() {
             let key = format!("regions[{index}].sites[{shard}]");
-            check_loopback(&key, address)?;
+            check_address(&key, address, config)?;
             if address.port() == 0 {
                 return wrong(key, "has port 0; the other sites must know the port, so expected 1 to 65535");
             }
@@ -243,7 +250,7 @@ fn check_listen(config: &Config, own: SocketAddr) -> Checked {
     listen.extend(resp);
     listen.extend([("listen.http", config.listen.http), ("listen.peer", config.listen.peer)]);
     for (index, &(key, address)) in listen.iter().enumerate() {
-        check_loopback(key, address)?;
+        check_address(key, address, config)?;
         if let Some((other, _)) = listen[..index].iter().find(|(_, taken)| *taken == address && address.port() != 0) {
             return wrong(key, format!("{address} is already taken by {other}"));
         }
@@ -254,11 +261,16 @@ fn check_listen(config: &Config, own: SocketAddr) -> Checked {
     Ok(())
 }
 
-fn check_loopback(key: &str, address: SocketAddr) -> Checked {
-    if address.ip().is_loopback() {
+fn check_address(key: &str, address: SocketAddr, config: &Config) -> Checked {
+    if address.ip().is_loopback() || config.tls.is_some() {
         return Ok(());
     }
-    wrong(key, format!("{address} is refused: TLS and authentication are not there yet; bind to 127.0.0.1 or [::1]"))
+    wrong(
+        key,
+        format!(
+            "{address} is refused: nothing is served in plain text beyond the loopback; give the site certificates under `[tls]`, as `rhumb init` does, or bind to 127.0.0.1 or [::1]"
+        ),
+    )
 }
 
 fn resolve_quotas(quotas: &Quotas, folder: &Path) -> Checked<QuotaSetup> {

@@ -161,6 +161,7 @@ impl Cluster {
             site: OwnSite { region: own.name.clone(), shard },
             listen: listen.unwrap_or_else(|| Listen { sql: nowhere(), resp: None, http: nowhere(), peer: nowhere() }),
             regions: self.regions.iter().map(region).collect(),
+            tls: None,
             wan: self.wan.clone(),
             placement: self.placement.clone(),
             clock: self.clock.clone(),

@@ -14,6 +14,7 @@ pub mod models;
 mod placement;
 mod quad;
 mod read;
+mod tls;
 
 use rhumb_core::clock_offset::MAX_OFFSET;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,7 @@ pub use check::{QuotaSetup, Setup, WanLinks};
 pub use cluster::{Cluster, ClusterRegion, FOLDER_NAMES, first_port, names_a_folder};
 pub use placement::{Coordinators, Placement};
 pub use quad::{Assignment, Auto, Quad, Score, first_quorums};
+pub use tls::{Renewal, RenewalSetup, Tls, TlsSetup};
 
 file! {
     /// The file of one site.
@@ -39,6 +41,9 @@ file! {
         pub listen: Listen,
         /// All regions of the cluster, in the same order at every site.
         pub regions: Vec<Region>,
+        /// The certificates by which the site is known and knows others; plain text, on the loopback alone, if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub tls: Option<Tls>,
     }
 }
 

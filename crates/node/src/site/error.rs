@@ -4,6 +4,7 @@ use super::owner::OwnerError;
 use crate::config::ConfigError;
 use crate::incarnation::IncarnationError;
 use crate::secret::SecretError;
+use rhumb_security::tls::TlsError;
 use rhumb_store::StoreError;
 use std::io;
 use std::net::SocketAddr;
@@ -27,6 +28,8 @@ pub enum RunError {
     Incarnations(#[from] IncarnationError),
     #[error("secret_file: {0}")]
     Secret(#[from] SecretError),
+    #[error("tls: {0}")]
+    Tls(#[from] TlsError),
     #[error("the system gives the site no {what}: {reason}")]
     System { what: &'static str, reason: io::Error },
     #[error("the site cannot go on: {0}")]
@@ -39,7 +42,7 @@ impl RunError {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
-            RunError::Config(_) | RunError::Secret(_) | RunError::Owner(OwnerError::Changed { .. }) => 2,
+            RunError::Config(_) | RunError::Secret(_) | RunError::Tls(_) | RunError::Owner(OwnerError::Changed { .. }) => 2,
             _ => 1,
         }
     }

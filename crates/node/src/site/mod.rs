@@ -7,16 +7,18 @@ mod stores;
 pub mod descriptors;
 pub mod error;
 pub mod process;
+mod renewal;
 
+pub use ports::ClientPort;
 pub use stores::{CATENAE_FOLDER, QUAD_FOLDER, QUOTAS_FOLDER};
 
 use crate::clock::Clock;
 use crate::config::Setup;
+use crate::credentials::Credentials;
 use crate::failure::Failure;
 use crate::incarnation::Incarnations;
 use crate::metrics::Metrics;
 use crate::runtime::{Common, Handle, Hosted, start};
-use crate::secret::Secret;
 use crate::service::Service;
 use crate::status::Status;
 use crate::transport::{Inboxes, Transport};
@@ -41,15 +43,21 @@ pub struct Site {
 }
 
 impl Site {
-    /// The site that `setup` describes, in the incarnation that has begun with `incarnations`, without a service. `secret` is that of its cluster.
-    pub fn new(setup: Arc<Setup>, secret: Secret, incarnations: Incarnations, clock: Clock, metrics: Arc<Metrics>) -> io::Result<Site> {
+    /// The site that `setup` describes, in the incarnation that has begun with `incarnations`, without a service. `credentials` are what it proves itself with.
+    pub fn new(
+        setup: Arc<Setup>,
+        credentials: impl Into<Credentials>,
+        incarnations: Incarnations,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+    ) -> io::Result<Site> {
         let failure = Failure::default();
         metrics.bound_requests(setup.limits.requests as usize);
         let common = Common {
             site: setup.site,
             requests_max: setup.limits.requests as usize,
             newest_bytes: u64::from(setup.storage.row_cache_mib) << 20,
-            transport: Transport::new(&setup, (secret, incarnations), clock.clone(), failure.clone(), Arc::clone(&metrics)),
+            transport: Transport::new(&setup, (credentials.into(), incarnations), clock.clone(), failure.clone(), Arc::clone(&metrics)),
             clock,
             failure,
             recovering: watch::Sender::new(0),

@@ -16,11 +16,14 @@
 
 use super::Site;
 use super::error::RunError;
-use super::ports::Ports;
+use super::ports::{ClientPort, Ports};
+use super::renewal;
 use super::stores::{self, store_folders};
 use crate::admin;
+use crate::admin::listener::Entrance;
 use crate::clock::Clock;
-use crate::config::Setup;
+use crate::config::{Setup, TlsSetup};
+use crate::credentials::Credentials;
 use crate::gateway::quotas::{Gateway, KeepsQuotas};
 use crate::gateway::vitals::{self, Commits};
 use crate::metrics::Metrics;
@@ -32,14 +35,15 @@ use crate::status::Status;
 use rhumb_catenae::Site as Catenae;
 use rhumb_quad::Site as Quad;
 use rhumb_quota::gateway::Quotas;
+use rhumb_security::tls::Tls;
 use rhumb_store::DiskEngine;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
 
 /// The stack of each thread that serves clients: somewhat more than statements of SQL may take, which are walked by recursion. Where a
 /// thread has less, one is made for them each time.
@@ -62,9 +66,9 @@ pub struct Actors<C, Q> {
 /// What is needed to serve clients.
 pub struct Served<C: Hosted> {
     /// Where PostgreSQL clients connect, bound already.
-    pub sql: TcpListener,
+    pub sql: ClientPort,
     /// Where clients that speak the Redis protocol connect, if they are to be served.
-    pub resp: Option<TcpListener>,
+    pub resp: Option<ClientPort>,
     /// The way to the actor that commits transactions.
     pub commits: Handle<C>,
     /// The way to the actor of Catenae, if this site has it.
@@ -152,7 +156,8 @@ where
     R: Future<Output = io::Result<()>>,
 {
     let secret = secret(&setup)?;
-    let ports = Ports::bind(&setup).await?;
+    let tls = tls(&setup)?;
+    let ports = Ports::bind(&setup, tls.as_ref()).await?;
     let listens = ports.describe(&setup);
     let stores = stores::open(&setup, actors.catenae.is_some(), actors.quad.is_some()).await?;
     let mut metrics = Metrics::new();
@@ -161,7 +166,8 @@ where
     metrics.measure(Resources::new(files.collect()));
     let setup = Arc::new(setup);
     let threads = |reason| RunError::System { what: "threads", reason };
-    let mut site = Site::new(Arc::clone(&setup), secret, stores.incarnations, Clock::start(), Arc::new(metrics)).map_err(threads)?;
+    let credentials = Credentials { secret, tls: tls.clone() };
+    let mut site = Site::new(Arc::clone(&setup), credentials, stores.incarnations, Clock::start(), Arc::new(metrics)).map_err(threads)?;
     let commits = site.host(Service::Commit, stores.commits, actors.commits).map_err(threads)?;
     let quotas = site.host(Service::Quotas, stores.quotas, actors.quotas).map_err(threads)?;
     let catenae = match stores.catenae.zip(actors.catenae) {
@@ -178,8 +184,13 @@ where
     let (stopping, stopped) = watch::channel(false);
     let (answered, all_answered) = oneshot::channel();
     let mut stop_http = Stop(stopped.clone());
-    let admin = tokio::spawn(async move { admin::listener::serve(ports.http, routes, stop_http.requested(), answered).await });
-    let watching = tokio::spawn(watch_placement(commits.clone(), Arc::clone(&status)));
+    let entrance = Entrance { listener: ports.http.listener, tls: ports.http.tls };
+    let admin = tokio::spawn(async move { admin::listener::serve(entrance, routes, stop_http.requested(), answered).await });
+    let mut watching = JoinSet::new();
+    watching.spawn(watch_placement(commits.clone(), Arc::clone(&status)));
+    if let (Some(tls), Some(setup)) = (tls, status.setup().tls.clone()) {
+        watching.spawn(renewal::keep(tls, setup));
+    }
 
     let quotas_home = quotas.home().clone();
     let quotas = Arc::new(Gateway::new(quotas));
@@ -198,7 +209,7 @@ where
     };
     let mut outcome = until_done(serving, all_answered, &status, stopping, stop).await;
     site.stop().await;
-    watching.abort();
+    drop(watching);
     admin.abort();
     // Its end by abortion is no news; but only then is its port free.
     let _ = admin.await;
@@ -206,6 +217,12 @@ where
         outcome = Err(RunError::Failed(reason));
     }
     outcome
+}
+
+/// The certificates, if the site has any.
+fn tls(setup: &Setup) -> Result<Option<Arc<Tls>>, RunError> {
+    let load = |tls: &TlsSetup| Tls::load(tls.files.clone(), tls.names[&setup.site].clone());
+    Ok(setup.tls.as_ref().map(load).transpose()?)
 }
 
 /// The secret of the cluster. A site without peers needs none: nobody has one that it believes.

@@ -1,26 +1,66 @@
 //! What this site says of itself to a peer, and what it makes of what the peer says.
 
+use crate::config::Setup;
+use crate::credentials::Credentials;
 use crate::failure::Failure;
 use crate::incarnation::{Counts, IncarnationError, IncarnationId, Incarnations, Progress};
 use crate::secret::Secret;
 use crate::transport::frame::Hello;
 use rhumb_core::SiteId;
+use rhumb_security::name::SiteName;
+use rhumb_security::tls::{Acceptor, HandshakeError, Port, Stream, Tls};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use tokio::net::TcpStream;
+
+/// How connections between sites are encrypted.
+struct Encryption {
+    tls: Arc<Tls>,
+    acceptor: Acceptor,
+    names: BTreeMap<SiteId, SiteName>,
+}
 
 /// This site, as it makes itself known to others.
 pub struct Acquaintance {
     cluster: u64,
     site: SiteId,
     secret: Secret,
+    encryption: Option<Encryption>,
     incarnations: Arc<Incarnations>,
     failure: Failure,
 }
 
 impl Acquaintance {
-    /// That of `site`, which ends with `failure` if somebody knows it otherwise.
-    pub fn new(cluster: u64, site: SiteId, secret: Secret, incarnations: Incarnations, failure: Failure) -> Acquaintance {
-        Acquaintance { cluster, site, secret, incarnations: Arc::new(incarnations), failure }
+    /// That of the site of `setup`, which ends with `failure` if somebody knows it otherwise.
+    pub fn new(setup: &Setup, credentials: Credentials, incarnations: Incarnations, failure: Failure) -> Acquaintance {
+        let Credentials { secret, tls } = credentials;
+        let names = setup.tls.as_ref().map(|tls| tls.names.clone()).unwrap_or_default();
+        let encryption = tls.map(|tls| Encryption { acceptor: tls.acceptor(Port::Peer), tls, names });
+        let incarnations = Arc::new(incarnations);
+        Acquaintance { cluster: setup.fingerprint(), site: setup.site, secret, encryption, incarnations, failure }
+    }
+
+    /// Makes a connection to `peer` out of `stream`. Where connections are encrypted, the other end has the certificate of `peer`.
+    pub async fn connect(&self, stream: TcpStream, peer: SiteId) -> io::Result<Stream> {
+        match &self.encryption {
+            Some(Encryption { tls, names, .. }) => tls.connect(stream, &names[&peer]).await,
+            None => Ok(stream.into()),
+        }
+    }
+
+    /// Makes a connection out of one that somebody has made. Where connections are encrypted, the other end has a certificate of the cluster.
+    pub async fn accept(&self, stream: TcpStream) -> Result<Stream, HandshakeError> {
+        match &self.encryption {
+            // How many, and for how long, is bounded with the rest of the proof.
+            Some(Encryption { acceptor, .. }) => acceptor.handshake(stream).await,
+            None => Ok(stream.into()),
+        }
+    }
+
+    /// True unless connections are encrypted and the other end of `stream` has not the certificate of `site`.
+    pub fn is_certified(&self, stream: &Stream, site: SiteId) -> bool {
+        self.encryption.as_ref().is_none_or(|encryption| encryption.names.get(&site).is_some_and(|name| stream.is_of(name)))
     }
 
     /// The present incarnation.

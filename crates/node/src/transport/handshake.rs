@@ -16,10 +16,10 @@ use super::acquaintance::Acquaintance;
 use crate::secret;
 use crate::transport::frame::{self, FrameError, GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, Side};
 use rhumb_core::SiteId;
+use rhumb_security::tls::Stream;
 use std::io;
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 /// Why the other end is not believed.
 #[derive(Debug, Error)]
@@ -35,31 +35,37 @@ pub enum Unproven {
 }
 
 /// Makes sure of `peer`, to which `stream` has connected: what it says in its hello.
-pub async fn connecting(stream: &mut TcpStream, own: &Acquaintance, peer: SiteId) -> Result<Hello, Unproven> {
+pub async fn connecting(stream: &mut Stream, own: &Acquaintance, peer: SiteId) -> Result<Hello, Unproven> {
     let mine = Greeting { nonce: secret::random()? };
-    stream.write_all(&mine.encode()).await?;
+    send(stream, &mine.encode()).await?;
     let mut bytes = [0; GREETING_BYTES];
     stream.read_exact(&mut bytes).await.map_err(closed("a greeting"))?;
     let greetings = Greetings { connecting: mine, accepting: Greeting::decode(&bytes)? };
-    stream.write_all(&own.hello(peer).seal(own.secret(), &greetings, Side::Connecting)).await?;
+    send(stream, &own.hello(peer).seal(own.secret(), &greetings, Side::Connecting)).await?;
     let mut bytes = [0; HELLO_BYTES];
     stream.read_exact(&mut bytes).await.map_err(closed("a hello"))?;
     Ok(Hello::open(&bytes, own.secret(), &greetings, Side::Accepting)?)
 }
 
 /// Makes sure of whoever has connected: what it says in its hello, and the greetings to which the answer is bound.
-pub async fn accepting(stream: &mut TcpStream, own: &Acquaintance) -> Result<(Hello, Greetings), Unproven> {
+pub async fn accepting(stream: &mut Stream, own: &Acquaintance) -> Result<(Hello, Greetings), Unproven> {
     let connecting = read_greeting(stream).await?;
     let accepting = Greeting { nonce: secret::random()? };
-    stream.write_all(&accepting.encode()).await?;
+    send(stream, &accepting.encode()).await?;
     let greetings = Greetings { connecting, accepting };
     let mut bytes = [0; HELLO_BYTES];
     stream.read_exact(&mut bytes).await.map_err(left("a hello"))?;
     Ok((Hello::open(&bytes, own.secret(), &greetings, Side::Connecting)?, greetings))
 }
 
+/// Says something, and sees that it leaves.
+pub async fn send(stream: &mut Stream, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
+}
+
 /// Reads a greeting. What cannot become one is turned away at its first wrong byte.
-async fn read_greeting(stream: &mut TcpStream) -> Result<Greeting, Unproven> {
+async fn read_greeting(stream: &mut Stream) -> Result<Greeting, Unproven> {
     let mut bytes = [0; GREETING_BYTES];
     let mut filled = 0;
     while filled < GREETING_BYTES {

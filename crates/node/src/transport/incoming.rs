@@ -14,13 +14,14 @@ use crate::incarnation::IncarnationId;
 use crate::transport::frame::{self, FrameError, Greetings, HEADER_BYTES, Hello, Kind, Ping, Side};
 use bytes::{Buf, BytesMut};
 use rhumb_core::SiteId;
+use rhumb_security::tls::{HandshakeError, Stream};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use thiserror::Error;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -37,6 +38,10 @@ const READ_BYTES: usize = 64 << 10;
 enum Refusal {
     #[error(transparent)]
     Unproven(#[from] Unproven),
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    #[error("it says it is the site {0}, and its certificate is not that of this site")]
+    Certificate(SiteId),
     #[error(transparent)]
     Frame(#[from] FrameError),
     #[error("it proved nothing within {} s", PROOF_TIMEOUT.as_secs())]
@@ -103,13 +108,13 @@ fn lock(current: &Current) -> MutexGuard<'_, BTreeMap<SiteId, (IncarnationId, Ab
 }
 
 impl Hearing {
-    async fn hear(&self, mut stream: TcpStream, address: SocketAddr, own: AbortHandle) {
+    async fn hear(&self, stream: TcpStream, address: SocketAddr, own: AbortHandle) {
         let id = own.id();
-        let proven = tokio::time::timeout(PROOF_TIMEOUT, self.prove(&mut stream)).await.unwrap_or(Err(Refusal::Slow));
+        let proven = tokio::time::timeout(PROOF_TIMEOUT, self.prove(stream)).await.unwrap_or(Err(Refusal::Slow));
         if !self.unproven.remove(id) {
             return;
         }
-        let (hello, greetings) = match proven {
+        let (mut stream, hello, greetings) = match proven {
             Ok(proven) => proven,
             Err(refusal) => return self.turn_away(address, &refusal),
         };
@@ -141,18 +146,24 @@ impl Hearing {
         }
     }
 
-    async fn prove(&self, stream: &mut TcpStream) -> Result<(Hello, Greetings), Refusal> {
+    async fn prove(&self, stream: TcpStream) -> Result<(Stream, Hello, Greetings), Refusal> {
+        let acquaintance = &self.transport.acquaintance;
         stream.set_nodelay(true)?;
-        Ok(handshake::accepting(stream, &self.transport.acquaintance).await?)
+        let mut stream = acquaintance.accept(stream).await?;
+        let (hello, greetings) = handshake::accepting(&mut stream, acquaintance).await?;
+        if !acquaintance.is_certified(&stream, hello.site) {
+            return Err(Refusal::Certificate(hello.site));
+        }
+        Ok((stream, hello, greetings))
     }
 
     /// Answers the hello of a site of this cluster, and makes this its connection.
-    async fn greet(&self, stream: &mut TcpStream, hello: &Hello, greetings: &Greetings, own: AbortHandle) -> Result<&Link, Refusal> {
+    async fn greet(&self, stream: &mut Stream, hello: &Hello, greetings: &Greetings, own: AbortHandle) -> Result<&Link, Refusal> {
         let acquaintance = &self.transport.acquaintance;
         let answer = acquaintance.hello(hello.site).seal(acquaintance.secret(), greetings, Side::Accepting);
         if !acquaintance.is_of_cluster(hello) {
             // Our own hello lets the other side say the same.
-            stream.write_all(&answer).await?;
+            handshake::send(stream, &answer).await?;
             return Err(Refusal::Cluster);
         }
         if !acquaintance.is_for_me(hello) {
@@ -170,7 +181,7 @@ impl Hearing {
             }
             current.insert(hello.site, (hello.incarnation, own));
         }
-        stream.write_all(&answer).await?;
+        handshake::send(stream, &answer).await?;
         Ok(link)
     }
 }
@@ -178,7 +189,7 @@ impl Hearing {
 /// Reads frames until the peer closes the connection or breaks a rule. Who sends one has found that its folder knows what was heard of
 /// it before, and is noted as heard in its incarnation of now.
 async fn read(
-    mut stream: TcpStream,
+    mut stream: Stream,
     (link, incarnation): (&Link, IncarnationId),
     own: &Acquaintance,
     inboxes: &Inboxes,

@@ -13,7 +13,8 @@
 //! a connection messages keep their order. Delay, jitter and loss of the emulated wide area act on the sending side, between
 //! regions only; the hello that opens a connection is never delayed, so a cluster forms at the machine's own speed. Faults that are
 //! switched on at run time (`faults.rs`) act on either side: `link.rs` drops or delays what a site sends, `incoming.rs` drops what it
-//! receives. Nobody is believed who has not proved to be of the cluster first (`handshake.rs`), and no
+//! receives. Nobody is believed who has not proved to be of the cluster first (`handshake.rs`; over TLS also by the certificate of the very site that it
+//! says it is), and no
 //! message is taken whose sender's clock is far ahead (`clocks.rs`).
 
 mod acquaintance;
@@ -31,10 +32,10 @@ mod unproven;
 
 use crate::clock::Clock;
 use crate::config::Setup;
+use crate::credentials::Credentials;
 use crate::failure::Failure;
 use crate::incarnation::Incarnations;
 use crate::metrics::Metrics;
-use crate::secret::Secret;
 use crate::service::Service;
 use acquaintance::Acquaintance;
 use clocks::{COMPARE_EVERY, Clocks};
@@ -93,11 +94,11 @@ pub struct PeerClock {
 }
 
 impl Transport {
-    /// The links of the site that `setup` describes, in the incarnation that has begun with `incarnations`, to those that have `secret`. The site ends
+    /// The links of the site that `setup` describes, in the incarnation that has begun with `incarnations`, to those that have the same secret. The site ends
     /// with `failure` if a peer has heard an incarnation that they lack, or if `clock` is odd.
     pub fn new(
         setup: &Setup,
-        (secret, incarnations): (Secret, Incarnations),
+        (credentials, incarnations): (Credentials, Incarnations),
         clock: Clock,
         failure: Failure,
         metrics: Arc<Metrics>,
@@ -109,7 +110,7 @@ impl Transport {
             (peer, Arc::new(Link::new(setup, peer, seeds.fork(), metrics.link(region, shard), Arc::clone(&clocks))))
         });
         let links = links.collect();
-        let acquaintance = Acquaintance::new(setup.fingerprint(), setup.site, secret, incarnations, failure);
+        let acquaintance = Acquaintance::new(setup, credentials, incarnations, failure);
         Arc::new(Transport { acquaintance: Arc::new(acquaintance), links, clocks, metrics })
     }
 

@@ -5,12 +5,12 @@ use super::handshake;
 use super::link::Link;
 use rhumb_alarm::Alarm;
 use rhumb_core::Rng;
+use rhumb_security::tls::{Reader, Stream};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::timeout;
 
 /// The wait after the first failed attempt to connect; it doubles with each.
@@ -53,9 +53,10 @@ pub async fn run(link: Arc<Link>, own: Arc<Acquaintance>, alarm: Alarm) {
     }
 }
 
-async fn connect(link: &Link, own: &Acquaintance) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect(link.address).await?;
+async fn connect(link: &Link, own: &Acquaintance) -> io::Result<Stream> {
+    let stream = TcpStream::connect(link.address).await?;
     stream.set_nodelay(true)?;
+    let mut stream = own.connect(stream, link.peer).await?;
     let theirs = handshake::connecting(&mut stream, own, link.peer).await.map_err(|unproven| invalid(unproven.to_string()))?;
     if !own.is_of_cluster(&theirs) {
         return Err(invalid("it belongs to another cluster; compare `cluster` and `regions` of the two configurations".to_owned()));
@@ -73,7 +74,7 @@ fn invalid(reason: String) -> io::Error {
 }
 
 /// Writes frames as they become due, until the connection fails; returns how.
-async fn write(stream: TcpStream, link: &Link, alarm: &Alarm) -> io::Error {
+async fn write(stream: Stream, link: &Link, alarm: &Alarm) -> io::Error {
     let (read, mut write) = stream.into_split();
     let closed = closed(read);
     tokio::pin!(closed);
@@ -86,7 +87,11 @@ async fn write(stream: TcpStream, link: &Link, alarm: &Alarm) -> io::Error {
         }
         bytes.clear();
         link.take_due(&mut bytes);
-        match timeout(WRITE_TIMEOUT, write.write_all(&bytes)).await {
+        let written = async {
+            write.write_all(&bytes).await?;
+            write.flush().await
+        };
+        match timeout(WRITE_TIMEOUT, written).await {
             Ok(Ok(())) => {}
             Ok(Err(failure)) => return failure,
             Err(_) => return io::Error::new(io::ErrorKind::TimedOut, "it reads nothing"),
@@ -95,7 +100,7 @@ async fn write(stream: TcpStream, link: &Link, alarm: &Alarm) -> io::Error {
 }
 
 /// Waits until the peer closes the connection. It sends nothing on it after its hello.
-async fn closed(mut read: OwnedReadHalf) -> io::Error {
+async fn closed(mut read: Reader) -> io::Error {
     match read.read_u8().await {
         Ok(_) => invalid("it sent something where only this site sends".to_owned()),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {

@@ -9,6 +9,7 @@ use rhumb_core::actor::{Actor, Batch, Body, Collect, Effects, Input, Load, Loade
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
 use rhumb_node::clock::Clock;
 use rhumb_node::config::{self, Catenae, Config, Http, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
+use rhumb_node::credentials::Credentials;
 use rhumb_node::gateway::placements::{Placements, Refused, View};
 use rhumb_node::gateway::vitals::Commits;
 use rhumb_node::incarnation::Incarnations;
@@ -22,6 +23,7 @@ use rhumb_node::status::Status;
 use rhumb_quota::operation::Done;
 use rhumb_quota::refusal::Refusal;
 use rhumb_quota::request::{self as quotas, Answer, Status as QuotaVitals};
+use rhumb_security::tls::Tls;
 use rhumb_store::{Engine, MemoryEngine, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -336,6 +338,7 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
         site: OwnSite { region: (*name).into(), shard: 0 },
         listen: Listen { sql: free, resp: None, http: free, peer: address(index) },
         regions: all.clone(),
+        tls: None,
         wan: wan.clone(),
         placement: None,
         clock: config::Clock::default(),
@@ -356,6 +359,13 @@ pub fn setup(config: &Config) -> Arc<Setup> {
 /// The secret of a site's cluster.
 pub fn secret(config: &Config) -> Secret {
     Secret::load(&config.secret_file).expect("it was made")
+}
+
+/// What a site proves itself with.
+pub fn credentials(config: &Config) -> Credentials {
+    let setup = setup(config);
+    let tls = setup.tls.as_ref().map(|tls| Tls::load(tls.files.clone(), tls.names[&setup.site].clone()).expect("whole"));
+    Credentials { secret: secret(config), tls }
 }
 
 /// A site that hosts the toy alone.
@@ -391,7 +401,7 @@ pub fn start_as<E: Engine>(service: Service, config: &Config, port: TcpListener,
 /// The same by another clock.
 pub fn start_by<E: Engine>(clock: Clock, service: Service, config: &Config, port: TcpListener, engine: E) -> ToySite {
     let store = Store::open(engine).expect("a store");
-    let mut site = Site::new(setup(config), secret(config), incarnations(config), clock, Arc::new(Metrics::new())).expect("threads");
+    let mut site = Site::new(setup(config), credentials(config), incarnations(config), clock, Arc::new(Metrics::new())).expect("threads");
     let handle = site.host(service, store, Toy::default()).expect("threads");
     site.open(port);
     ToySite { site, handle }

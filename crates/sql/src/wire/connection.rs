@@ -22,12 +22,12 @@ use pgwire::messages::copy::CopyInResponse;
 use pgwire::messages::data::{DataRow, FieldDescription, RowDescription};
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse, ErrorResponse, NoticeResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::ParameterStatus;
+use rhumb_security::tls::{HandshakeError, Reader, Writer};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_io_timeout::TimeoutWriter;
 
 /// The bytes of answers that are gathered before they are sent.
@@ -53,9 +53,15 @@ impl From<std::io::Error> for Ending {
     }
 }
 
+impl From<HandshakeError> for Ending {
+    fn from(error: HandshakeError) -> Ending {
+        std::io::Error::other(error).into()
+    }
+}
+
 /// A connection whose session is open.
 pub struct Connection {
-    pub(super) reader: FrameReader<OwnedReadHalf>,
+    pub(super) reader: FrameReader<Reader>,
     pub(super) output: Output,
     pub(super) session: Session,
     pub(super) budget: Budget,
@@ -70,13 +76,13 @@ pub struct Connection {
 
 /// The answers on their way out.
 pub struct Output {
-    stream: Pin<Box<TimeoutWriter<OwnedWriteHalf>>>,
+    stream: Pin<Box<TimeoutWriter<Writer>>>,
     buffer: BytesMut,
 }
 
 impl Output {
     /// Answers to `stream`, whose client may leave them unread for `stall_max`.
-    pub fn new(stream: OwnedWriteHalf, stall_max: Duration) -> Output {
+    pub fn new(stream: Writer, stall_max: Duration) -> Output {
         let mut stream = TimeoutWriter::new(stream);
         stream.set_timeout(Some(stall_max));
         Output { stream: Box::pin(stream), buffer: BytesMut::with_capacity(OUTPUT_BYTES) }
@@ -96,6 +102,7 @@ impl Output {
     pub async fn flush(&mut self) -> Result<(), Ending> {
         if !self.buffer.is_empty() {
             self.stream.write_all(&self.buffer).await?;
+            self.stream.flush().await?;
             self.buffer.clear();
         }
         Ok(())
@@ -151,7 +158,7 @@ impl Rows {
 
 impl Connection {
     /// A connection whose client awaits the first statement to be asked for.
-    pub(crate) fn new(reader: FrameReader<OwnedReadHalf>, output: Output, session: Session, budget: Budget, stop: Stop) -> Connection {
+    pub(crate) fn new(reader: FrameReader<Reader>, output: Output, session: Session, budget: Budget, stop: Stop) -> Connection {
         let (statements, portals) = (BTreeMap::new(), BTreeMap::new());
         Connection { reader, output, session, budget, statements, portals, skipping: false, at_rest: true, stop }
     }

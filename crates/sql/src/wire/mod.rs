@@ -7,6 +7,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod connection;
+pub(crate) mod encryption;
 pub mod frame;
 pub mod request;
 pub(crate) mod stop;

@@ -85,8 +85,10 @@ pub enum Target {
 /// The first packet of a connection.
 #[derive(Debug, PartialEq)]
 pub enum Opening {
-    /// A wish to encrypt, by TLS or GSSAPI.
-    Encrypt,
+    /// A wish to encrypt by TLS.
+    Tls,
+    /// A wish to encrypt by GSSAPI.
+    Gssapi,
     /// A request to cancel the statement of another connection.
     Cancel {
         /// The process id that the server gave to that connection.
@@ -149,7 +151,8 @@ impl Opening {
         let mut fields = Fields(body);
         let code = fields.u32()?;
         let opening = match code {
-            CODE_TLS | CODE_GSSAPI => Opening::Encrypt,
+            CODE_TLS => Opening::Tls,
+            CODE_GSSAPI => Opening::Gssapi,
             CODE_CANCEL => Opening::Cancel { pid: fields.u32()? as i32, secret: fields.u32()? as i32 },
             _ if (code >> 16) as u16 == PROTOCOL_MAJOR => {
                 let mut settings = Vec::new();

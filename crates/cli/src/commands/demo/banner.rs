@@ -30,6 +30,8 @@ pub struct Banner<'a> {
     pub kept: bool,
     /// How to address this demo if another state file than usual was asked for.
     pub state: Option<&'a Path>,
+    /// True if all is encrypted.
+    pub secure: bool,
 }
 
 impl Banner<'_> {
@@ -57,7 +59,7 @@ impl Banner<'_> {
                 [
                     name(site),
                     floor.map_or(String::new(), |floor| format!("{} ms", millis(floor))),
-                    site.pg(),
+                    if self.secure { format!("localhost:{}", site.ports.sql) } else { site.pg() },
                     format!(":{}", site.ports.resp),
                     site.http(),
                 ]
@@ -96,13 +98,15 @@ impl Banner<'_> {
             None => (String::new(), "--demo".to_owned()),
             Some(state) => (format!(" --demo {}", state.display()), format!("--demo={}", state.display())),
         };
-        let lines = [
-            (format!("psql {first}"), "any client of PostgreSQL will do"),
+        let access = self.sites[0].secure.as_ref();
+        let (quote, redis) = access.map_or(("", String::new()), |access| ("'", format!(" {}", access.redis())));
+        let mut lines = vec![
+            (format!("psql {quote}{first}{quote}"), "any client of PostgreSQL will do"),
             ("  CREATE TABLE greeting (id INT PRIMARY KEY, words TEXT);".to_owned(), ""),
             ("  INSERT INTO greeting VALUES (1, 'hello');".to_owned(), "commits in one wide-area round trip"),
             ("  SHOW REGIONS;".to_owned(), "who is reachable, and how far away"),
-            (format!("redis-cli -p {resp} QUOTA.CREATE vm 5000"), "a limit for all regions together"),
-            (format!("redis-cli -p {other} ACQUIRE vm 1"), "answered in the region, on its disk"),
+            (format!("redis-cli -p {resp}{redis} QUOTA.CREATE vm 5000"), "a limit for all regions together"),
+            (format!("redis-cli -p {other}{redis} ACQUIRE vm 1"), "answered in the region, on its disk"),
             (format!("rhumb quota ls {bench}"), "what is left of it"),
             (format!("rhumb chaos kill {middle}{demo}"), "the others go on"),
             (format!("rhumb chaos restart {middle}{demo}"), "it returns and catches up"),
@@ -110,6 +114,9 @@ impl Banner<'_> {
             (format!("rhumb bench run bank {bench}"), "and measure it against the floor"),
             ("Ctrl-C".to_owned(), "stops everything"),
         ];
+        if let Some(access) = access {
+            lines.insert(1, (format!("curl {} {}/status", access.curl(), self.sites[0].http()), "the site as it sees itself"));
+        }
         let width = lines.iter().filter(|(_, why)| !why.is_empty()).map(|(what, _)| what.len()).max().unwrap_or(0);
         let mut text = format!("{}\n", style("Try").dim());
         for (what, why) in lines {
@@ -179,7 +186,7 @@ mod tests {
         let site = |(index, region): (usize, &String)| {
             let index = index as u16;
             let ports = Ports { sql: 26257 + index, resp: 6380 + index, http: 8080 + index, peer: 27257 + index };
-            SitePlan { region: region.clone(), shard: 0, ports, config: "site.toml".into(), log: "log.txt".into() }
+            SitePlan { region: region.clone(), shard: 0, ports, config: "site.toml".into(), log: "log.txt".into(), secure: None }
         };
         network.regions.iter().enumerate().map(site).collect()
     }
@@ -198,6 +205,7 @@ mod tests {
             data: Path::new("/tmp/rhumb-demo-x"),
             kept: false,
             state: None,
+            secure: false,
         };
         console::strip_ansi_codes(&banner.text()).into_owned()
     }

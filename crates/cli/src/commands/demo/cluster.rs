@@ -33,6 +33,7 @@ pub struct Cluster {
     state: PathBuf,
     control: PathBuf,
     data: PathBuf,
+    secure: bool,
 }
 
 /// How waiting for something ended.
@@ -45,10 +46,13 @@ pub enum Waited {
 
 impl Cluster {
     /// The cluster of `plans`, nothing of it started yet.
-    pub fn new(plans: Vec<SitePlan>, state: PathBuf, control: PathBuf, data: PathBuf) -> Result<Cluster, DemoError> {
+    pub fn new(plans: Vec<SitePlan>, (state, control): (PathBuf, PathBuf), data: PathBuf, secure: bool) -> Result<Cluster, DemoError> {
         let executable = std::env::current_exe().map_err(|reason| DemoError::System { doing: "cannot find this executable", reason })?;
         let sites = plans.into_iter().map(Site::new).collect();
-        Ok(Cluster { sites, executable: executable.into(), state, control, data })
+        if secure {
+            http::go_by(&data);
+        }
+        Ok(Cluster { sites, executable: executable.into(), state, control, data, secure })
     }
 
     /// The sites, region by region.
@@ -155,6 +159,7 @@ impl Cluster {
             pid: std::process::id(),
             control: self.control.clone(),
             data: self.data.clone(),
+            secure: self.secure,
             sites: self.sites.iter().map(site).collect(),
         };
         write_atomically(&self.state, &running).map_err(file("cannot write the state file", &self.state))

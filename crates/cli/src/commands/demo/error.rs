@@ -4,6 +4,7 @@ use crate::running::RunningError;
 use crate::wan::WanError;
 use rhumb_node::config::{ConfigError, FOLDER_NAMES};
 use rhumb_node::secret::SecretError;
+use rhumb_security::authority::AuthorityError;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,6 +30,10 @@ pub enum DemoError {
     Placement { key: String, why: String },
     #[error("{} holds a cluster with {kept}, not with {asked}: ask for the same or for none, or name another folder", folder.display())]
     OtherPlacement { folder: PathBuf, kept: String, asked: String },
+    #[error("{} holds a cluster {}: ask for the same, or name another folder", folder.display(), if *.kept { "whose sites are encrypted, and this is without --secure" } else { "in plain text, and this is with --secure" })]
+    OtherSecurity { folder: PathBuf, kept: bool },
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
     #[error("a demo is already running (process {pid}): stop it, or give this one a state file of its own with --state FILE")]
     AlreadyRunning { pid: u32 },
     #[error("no port from {from} to {to} is free on 127.0.0.1")]
@@ -61,6 +66,7 @@ impl DemoError {
             | DemoError::OtherShape { .. }
             | DemoError::Placement { .. }
             | DemoError::OtherPlacement { .. }
+            | DemoError::OtherSecurity { .. }
             | DemoError::Config(_) => 2,
             _ => 1,
         }

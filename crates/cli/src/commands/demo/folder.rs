@@ -3,6 +3,7 @@
 //! ```text
 //!   DIR/demo.json              shape and ports; a folder is used again only for the same shape
 //!   DIR/cluster.secret         by which its sites know each other
+//!   DIR/ca, DIR/tls, DIR/admin.pem, DIR/virginia-0/site.pem   certificates of a secure one (`secure.rs`)
 //!   DIR/virginia-0/site.toml   what `rhumb start` reads
 //!   DIR/virginia-0/data/       what the site keeps
 //!   DIR/virginia-0/log.txt     what it says
@@ -11,6 +12,7 @@
 use super::error::{DemoError, file};
 use super::network::Network;
 use super::ports::{self, Ports};
+use super::secure;
 use crate::running::write_atomically;
 use rhumb_commit::placement;
 use rhumb_core::{RegionId, Topology};
@@ -39,6 +41,9 @@ struct Shape {
     /// Folders of former versions say nothing of it.
     #[serde(default)]
     placement: Option<Placement>,
+    /// Likewise.
+    #[serde(default)]
+    secure: bool,
 }
 
 /// The name of every demo in folders of former versions.
@@ -74,12 +79,17 @@ pub struct SitePlan {
     pub config: PathBuf,
     /// Its log.
     pub log: PathBuf,
+    /// How clients prove themselves, if all is encrypted.
+    pub secure: Option<secure::Access>,
 }
 
 impl SitePlan {
     /// The address for PostgreSQL clients.
     pub fn pg(&self) -> String {
-        format!("postgres://rhumb@{}/rhumb", loopback(self.ports.sql))
+        match &self.secure {
+            None => format!("postgres://rhumb@{}/rhumb", loopback(self.ports.sql)),
+            Some(access) => access.pg(self.ports.sql),
+        }
     }
 
     /// The address for clients of the Redis protocol.
@@ -89,7 +99,10 @@ impl SitePlan {
 
     /// The address for HTTP.
     pub fn http(&self) -> String {
-        format!("http://{}", loopback(self.ports.http))
+        match &self.secure {
+            None => format!("http://{}", loopback(self.ports.http)),
+            Some(_) => format!("https://localhost:{}", self.ports.http),
+        }
     }
 
     /// Its name as people know it: `virginia/0`.
@@ -100,7 +113,13 @@ impl SitePlan {
 
 /// Makes `folder` ready for a demo of `network`: chooses ports, those of the folder or others (all `ports_from` that one on, if it is
 /// given), and writes the configuration of each site. Without a `placement` it stays as it was in this folder.
-pub fn prepare(folder: &Path, network: &Network, placement: Option<Placement>, ports_from: Option<u16>) -> Result<Prepared, DemoError> {
+pub fn prepare(
+    folder: &Path,
+    network: &Network,
+    placement: Option<Placement>,
+    ports_from: Option<u16>,
+    secure: bool,
+) -> Result<Prepared, DemoError> {
     let sites_per_region = network.sites_per_region;
     let count = network.regions.len() * usize::from(sites_per_region);
     if !(1..=SITES_MAX).contains(&count) {
@@ -118,11 +137,14 @@ pub fn prepare(folder: &Path, network: &Network, placement: Option<Placement>, p
     };
     let ports = ports::choose(count, preferred, ports_from)?;
     let cluster = kept.as_ref().map_or_else(|| format!("demo-{:016x}", rand::random::<u64>()), |shape| shape.cluster.clone());
-    let mut shape = Shape { cluster, regions: network.regions.clone(), sites_per_region, ports, placement };
+    let mut shape = Shape { cluster, regions: network.regions.clone(), sites_per_region, ports, placement, secure };
     let mut placement = asked.unwrap_or_else(|| placement::Placement::everywhere(topology.region_count()));
     if let Some(kept) = kept {
         if (&kept.regions, kept.sites_per_region) != (&shape.regions, sites_per_region) {
             return Err(DemoError::OtherShape { folder: folder.clone(), kept: kept.describe(), asked: shape.describe() });
+        }
+        if kept.secure != secure {
+            return Err(DemoError::OtherSecurity { folder: folder.clone(), kept: kept.secure });
         }
         let before = match &kept.placement {
             Some(placement) => resolve(placement, &topology)?,
@@ -138,6 +160,9 @@ pub fn prepare(folder: &Path, network: &Network, placement: Option<Placement>, p
     // Folders of former versions have none.
     if !secret.exists() {
         Secret::create(&secret)?;
+    }
+    if secure {
+        secure::prepare(folder, &shape.cluster, &shape.regions, sites_per_region)?;
     }
     let sites = plan(folder, &shape);
     for site in &sites {
@@ -181,7 +206,8 @@ fn plan(folder: &Path, shape: &Shape) -> Vec<SitePlan> {
     let names = shape.regions.iter().flat_map(|region| (0..shape.sites_per_region).map(move |shard| (region, shard)));
     let site = |((region, shard), &ports): ((&String, u16), &Ports)| {
         let own = folder.join(format!("{region}-{shard}"));
-        SitePlan { region: region.clone(), shard, ports, config: own.join("site.toml"), log: own.join("log.txt") }
+        let secure = shape.secure.then(|| secure::Access::in_folder(folder));
+        SitePlan { region: region.clone(), shard, ports, config: own.join("site.toml"), log: own.join("log.txt"), secure }
     };
     names.zip(&shape.ports).map(site).collect()
 }
@@ -203,6 +229,7 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
             peer: loopback(site.ports.peer),
         },
         regions: shape.regions.iter().zip(peers).map(region).collect(),
+        tls: shape.secure.then(|| secure::tls(site, &shape.cluster, &shape.regions[0], shape.ports[0].http)),
         wan: network.wan.clone(),
         placement: shape.placement.clone(),
         clock: network.clock.clone(),
@@ -245,7 +272,7 @@ mod tests {
     fn a_folder_is_used_again_for_the_same_shape_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().canonicalize().expect("it is there");
-        let sites = prepare(&folder, &network(2, 2), None, None).expect("an empty folder").sites;
+        let sites = prepare(&folder, &network(2, 2), None, None, false).expect("an empty folder").sites;
         assert_eq!(sites.iter().map(SitePlan::name).collect::<Vec<_>>(), ["region1/0", "region1/1", "region2/0", "region2/1"]);
         for site in &sites {
             Config::load(&site.config).expect("a whole configuration");
@@ -253,10 +280,10 @@ mod tests {
         let secret = |site: &SitePlan| Config::load(&site.config).expect("a whole configuration").secret_file;
         let made = std::fs::read(secret(&sites[0])).expect("made");
         Secret::load(&secret(&sites[3])).expect("all sites have it");
-        let again = prepare(&folder, &network(2, 2), None, None).expect("the same shape").sites;
+        let again = prepare(&folder, &network(2, 2), None, None, false).expect("the same shape").sites;
         assert_eq!(std::fs::read(secret(&again[2])).expect("kept"), made);
         assert_eq!(again.len(), 4);
-        let error = prepare(&folder, &network(2, 1), None, None).expect_err("another shape").to_string();
+        let error = prepare(&folder, &network(2, 1), None, None, false).expect_err("another shape").to_string();
         let expected = "holds a cluster of region1, region2 with 2 sites each, not of region1, region2 with 1 site each: ask for the same, or name another folder";
         assert_eq!(error, format!("{} {expected}", folder.display()));
     }
@@ -264,7 +291,7 @@ mod tests {
     #[test]
     fn sites_of_different_demos_do_not_take_each_other_for_theirs() {
         let name = |folder: &Path| {
-            let sites = prepare(folder, &network(2, 1), None, None).expect("the same shape").sites;
+            let sites = prepare(folder, &network(2, 1), None, None, false).expect("the same shape").sites;
             let names: Vec<String> = sites.iter().map(|site| Config::load(&site.config).expect("a whole configuration").cluster).collect();
             assert_eq!(names[0], names[1]);
             names[0].clone()
@@ -288,7 +315,7 @@ mod tests {
             let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
             Some(Placement { active: names(active), passive: names(passive), coordinators: BTreeMap::new() })
         };
-        let prepare = |placement| prepare(&folder, &network(4, 1), placement, None);
+        let prepare = |placement| prepare(&folder, &network(4, 1), placement, None, false);
         let error = prepare(placed(&["region1", "region9"], &[])).expect_err("no such region").to_string();
         let expected =
             "--active[1]: `region9` is not among the regions; did you mean `region4`? expected one of region1, region2, region3, region4";
@@ -308,14 +335,14 @@ mod tests {
     #[test]
     fn a_folder_of_a_version_without_ports_for_redis_clients_is_used_again() {
         let folder = tempfile::tempdir().expect("a folder");
-        prepare(folder.path(), &network(2, 1), None, None).expect("an empty folder");
+        prepare(folder.path(), &network(2, 1), None, None, false).expect("an empty folder");
         let path = folder.path().join(SHAPE_FILE);
         let mut shape: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).expect("written")).expect("JSON");
         for ports in shape["ports"].as_array_mut().expect("ports") {
             ports.as_object_mut().expect("by name").remove("resp").expect("the present version writes it");
         }
         std::fs::write(&path, shape.to_string()).expect("written");
-        let sites = prepare(folder.path(), &network(2, 1), None, None).expect("what was there before").sites;
+        let sites = prepare(folder.path(), &network(2, 1), None, None, false).expect("what was there before").sites;
         assert!(sites.iter().all(|site| site.ports.resp != 0));
         assert_ne!(sites[0].ports.resp, sites[1].ports.resp);
     }
@@ -324,7 +351,7 @@ mod tests {
     fn a_folder_of_something_else_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("thesis.tex"), "x").expect("written");
-        let error = prepare(folder.path(), &network(1, 1), None, None).expect_err("not ours").to_string();
+        let error = prepare(folder.path(), &network(1, 1), None, None, false).expect_err("not ours").to_string();
         assert!(
             error.ends_with("is not the data folder of a demo (it is not empty and has no file demo.json): name an empty or a new folder"),
             "{error}"
@@ -334,8 +361,8 @@ mod tests {
 
     #[test]
     fn too_many_processes_are_refused() {
-        let error = prepare(Path::new("/nonexistent"), &network(5, 50), None, None).expect_err("too many").to_string();
+        let error = prepare(Path::new("/nonexistent"), &network(5, 50), None, None, false).expect_err("too many").to_string();
         assert_eq!(error, "5 regions of 50 sites would be 250 processes; a demo runs 1 to 128");
-        assert!(prepare(Path::new("/nonexistent"), &network(0, 1), None, None).is_err());
+        assert!(prepare(Path::new("/nonexistent"), &network(0, 1), None, None, false).is_err());
     }
 }

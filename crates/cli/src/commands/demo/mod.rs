@@ -14,6 +14,7 @@ mod folder;
 mod network;
 mod ports;
 mod ready_file;
+mod secure;
 mod site;
 mod stop;
 
@@ -53,6 +54,7 @@ const TICK: Duration = Duration::from_millis(100);
   rhumb demo --active california,oregon,virginia --passive ireland
                                               three regions vote, Ireland holds a copy, Singapore reads elsewhere
   rhumb demo --sites-per-region 2             two shards, each at a site of its own in every region
+  rhumb demo --secure                         certificates and TLS on every port
   rhumb demo --ports-from 20000 --state other.json
                                               another demo beside the first
 
@@ -79,6 +81,9 @@ pub struct Args {
     /// Regions that hold a copy and do not vote.
     #[arg(long, value_name = "REGION,…", value_delimiter = ',', requires = "active")]
     passive: Vec<String>,
+    /// Encrypt everything, with certificates by a CA of this cluster, as clusters of several machines do.
+    #[arg(long)]
+    secure: bool,
     /// Keep data, configurations and logs in this folder, and go on with what is there. Otherwise they go at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -124,11 +129,12 @@ async fn demo(args: &Args) -> Result<(), DemoError> {
         coordinators: BTreeMap::new(),
     });
     let placement = asked.or_else(|| network.placement.clone());
-    let Prepared { sites, placement } = folder::prepare(data.path(), &network, placement, args.ports_from)?;
+    let Prepared { sites, placement } = folder::prepare(data.path(), &network, placement, args.ports_from, args.secure)?;
+    let data_folder = data.path().canonicalize().map_err(file("cannot find the folder", data.path()))?;
     let control = state.with_extension("sock");
     let mut orders = control::listen(&control).map_err(file("cannot listen at", &control))?;
     let _left_behind = LeftBehind([Some(state.clone()), Some(control.clone()), args.ready_file.clone()].into_iter().flatten().collect());
-    let mut cluster = Cluster::new(sites, state, control, data.path().to_owned())?;
+    let mut cluster = Cluster::new(sites, (state, control), data_folder, args.secure)?;
     let outcome = live(args, (&network, &placement), &mut cluster, &mut stop, &mut orders, begun).await;
     cluster.stop(&mut stop).await;
     data.close()?;
@@ -166,6 +172,7 @@ async fn live(
         data: &data,
         kept: args.data.is_some(),
         state: args.state.as_deref(),
+        secure: args.secure,
     };
     say(&banner.text());
     cluster.supervise(stop, orders).await?;
