@@ -325,6 +325,7 @@ fn a_token_that_is_altered_revoked_or_unknown_lets_nobody_in_and_an_interrupted_
     let mut killed = cluster.sites.pop().expect("it runs");
     killed.kill().and_then(|()| killed.wait()).expect("killed");
     cluster.start(0, &["init", "--cluster", "shop", "--regions", "california,virginia,oregon"]);
+    until("it listens again", || TcpStream::connect((cluster.ip(0).as_str(), 8080)).is_ok());
     cluster.start(1, &["join", &tokens[0]]);
     cluster.start(2, &["join", &tokens[1]]);
     until("all are ready", || (0..3).all(|site| cluster.status(site).status.success()));

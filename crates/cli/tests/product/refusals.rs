@@ -36,7 +36,7 @@ fn a_configuration_that_cannot_be_is_refused_with_file_and_key() {
     start(
         2,
         &format!(
-            "{path}, line 1, data_drive: unknown field `data_drive`, expected one of `data_dir`, `site`, `listen`, `regions`, `cluster`, `secret_file`, `chaos`, `wan`, `placement`, `clock`, `storage`, `quotas`, `catenae`, `quad`, `http`, `limits`"
+            "{path}, line 1, data_drive: unknown field `data_drive`, expected one of `data_dir`, `site`, `listen`, `regions`, `tls`, `cluster`, `secret_file`, `chaos`, `wan`, `placement`, `clock`, `storage`, `quotas`, `catenae`, `quad`, `http`, `limits`"
         ),
     );
     with("region = 'a'", "region = 'mars'");

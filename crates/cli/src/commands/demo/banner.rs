@@ -30,8 +30,6 @@ pub struct Banner<'a> {
     pub kept: bool,
     /// How to address this demo if another state file than usual was asked for.
     pub state: Option<&'a Path>,
-    /// True if all is encrypted.
-    pub secure: bool,
 }
 
 impl Banner<'_> {
@@ -59,7 +57,7 @@ impl Banner<'_> {
                 [
                     name(site),
                     floor.map_or(String::new(), |floor| format!("{} ms", millis(floor))),
-                    if self.secure { format!("localhost:{}", site.ports.sql) } else { site.pg() },
+                    if site.secure.is_some() { format!("localhost:{}", site.ports.sql) } else { site.pg() },
                     format!(":{}", site.ports.resp),
                     site.http(),
                 ]
@@ -115,9 +113,13 @@ impl Banner<'_> {
             ("Ctrl-C".to_owned(), "stops everything"),
         ];
         if let Some(access) = access {
-            lines.insert(1, (format!("curl {} {}/status", access.curl(), self.sites[0].http()), "the site as it sees itself"));
+            lines.insert(4, (format!("curl {} {}/status", access.curl(), self.sites[0].http()), "the site as it sees itself"));
+            // It does not encrypt.
+            lines.retain(|(what, _)| !what.starts_with("rhumb bench"));
         }
-        let width = lines.iter().filter(|(_, why)| !why.is_empty()).map(|(what, _)| what.len()).max().unwrap_or(0);
+        // A line that is longer than most stands by itself.
+        let beside = lines.iter().filter(|(what, why)| !why.is_empty() && what.len() <= WIDTH / 2);
+        let width = beside.map(|(what, _)| what.len()).max().unwrap_or(0);
         let mut text = format!("{}\n", style("Try").dim());
         for (what, why) in lines {
             let line = if why.is_empty() { what } else { format!("{what:<width$}  {}", style(why).dim()) };
@@ -205,7 +207,6 @@ mod tests {
             data: Path::new("/tmp/rhumb-demo-x"),
             kept: false,
             state: None,
-            secure: false,
         };
         console::strip_ansi_codes(&banner.text()).into_owned()
     }

@@ -229,7 +229,9 @@ fn config(site: &SitePlan, shape: &Shape, network: &Network) -> Config {
             peer: loopback(site.ports.peer),
         },
         regions: shape.regions.iter().zip(peers).map(region).collect(),
-        tls: shape.secure.then(|| secure::tls(site, &shape.cluster, &shape.regions[0], shape.ports[0].http)),
+        tls: shape.secure.then(|| {
+            secure::tls(site.region == shape.regions[0] && site.shard == 0, &shape.cluster, &shape.regions[0], shape.ports[0].http)
+        }),
         wan: network.wan.clone(),
         placement: shape.placement.clone(),
         clock: network.clock.clone(),

@@ -172,7 +172,6 @@ async fn live(
         data: &data,
         kept: args.data.is_some(),
         state: args.state.as_deref(),
-        secure: args.secure,
     };
     say(&banner.text());
     cluster.supervise(stop, orders).await?;

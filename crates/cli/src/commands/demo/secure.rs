@@ -1,6 +1,5 @@
 //! The certificates of a demo whose sites are encrypted: what `rhumb init` and `rhumb join` make on several machines, in one folder.
 
-use super::folder::SitePlan;
 use rhumb_node::config::{Renewal, Tls};
 use rhumb_node::forming::{ADMIN_FILE, AUTHORITIES_FILE, CA_FOLDER};
 use rhumb_security::authority::{Authority, AuthorityError, CA_FILE, Subject};
@@ -60,16 +59,15 @@ pub fn prepare(folder: &Path, cluster: &str, regions: &[String], sites_per_regio
     Ok(())
 }
 
-/// The table `[tls]` of a site. The first site of the region `first` holds the CA, and listens for HTTP at the port `http`.
-pub fn tls(site: &SitePlan, cluster: &str, first: &str, http: u16) -> Tls {
+/// The table `[tls]` of a site, which holds the CA if it is the first one. That is in the region `first` and listens for HTTP at the port `http`.
+pub fn tls(is_first: bool, cluster: &str, first: &str, http: u16) -> Tls {
     let up = Path::new("..");
-    let holds = site.region == first && site.shard == 0;
     let renewal = Renewal { site: format!("{first}-0.{cluster}.{DOMAIN}"), http: ([127, 0, 0, 1], http).into() };
     Tls {
         authorities: up.join(AUTHORITIES_FILE),
         certificate: SITE_FILE.into(),
         key: None,
-        ca: holds.then(|| up.join(CA_FOLDER)),
-        renewal: (!holds).then_some(renewal),
+        ca: is_first.then(|| up.join(CA_FOLDER)),
+        renewal: (!is_first).then_some(renewal),
     }
 }
