@@ -121,14 +121,14 @@ fn resolve(config: Config, folder: &Path) -> Checked<Setup> {
     let addresses: BTreeMap<SiteId, SocketAddr> =
         topology.sites().zip(config.regions.iter().flat_map(|region| region.sites.iter().copied())).collect();
     check_listen(&config, addresses[&site])?;
+    let tls = config.tls.as_ref().map(|tls| tls.resolve(&config.cluster, &topology, folder)).transpose();
+    let tls = tls.or_else(|(key, why)| wrong(format!("tls{key}"), why))?;
     let wan = config.wan.as_ref().map(|wan| resolve_wan(wan, &topology, folder)).transpose()?;
     let placement = match &config.placement {
         Some(placement) => placement.resolve(&topology).or_else(|(key, why)| wrong(format!("placement.{key}"), why))?,
         None => Placement::everywhere(topology.region_count()),
     };
     check_http(&config.http)?;
-    let tls = config.tls.as_ref().map(|tls| tls.resolve(&config.cluster, &topology, folder)).transpose();
-    let tls = tls.or_else(|(key, why)| wrong(format!("tls{key}"), why))?;
     let mut http_names = config.http.names;
     http_names.extend(tls.as_ref().and_then(|tls| tls.names.get(&site)).map(ToString::to_string));
     if !(1..=REQUESTS_MAX).contains(&config.limits.requests) {

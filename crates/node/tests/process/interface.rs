@@ -124,6 +124,8 @@ async fn the_openapi_document_describes_every_operation_and_nothing_else() {
         }
     }
     let all = [
+        "get /certificates",
+        "post /certificates",
         "post /chaos",
         "get /healthz",
         "get /lost",

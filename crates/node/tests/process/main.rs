@@ -233,7 +233,7 @@ async fn the_port_for_the_redis_protocol_is_bound_if_it_is_wanted() {
     process.stop().await.expect("exit code 0");
     config.listen.resp = Some("127.0.0.1:0".parse().expect("an address"));
     let process = Process::start(&config).await;
-    let resp = process.served.resp.as_ref().expect("bound").local_addr().expect("bound");
+    let resp = process.served.resp.as_ref().expect("bound").listener.local_addr().expect("bound");
     TcpStream::connect(resp).await.expect("it listens");
     process.stop().await.expect("exit code 0");
 }
