@@ -17,10 +17,10 @@
 
 use super::caller::Caller;
 use super::failed::Failed;
+use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, Request, Response, header};
 use axum::response::IntoResponse;
-use axum::{Extension, Router};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -137,14 +137,13 @@ async fn connection((stream, tls): (TcpStream, Option<Acceptor>), routes: Router
         Ok(opened) => opened,
         Err(error) => return tracing::debug!(%error, "a connection was not encrypted"),
     };
-    let routes = routes.layer(Extension(caller));
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(UNREAD_MAX));
     let place = Arc::new(place);
     let asked = Arc::clone(&place);
     let service = service_fn(move |request| {
-        let (routes, place) = (routes.clone(), Arc::clone(&asked));
-        async move { Ok::<_, Infallible>(answer(routes, place, request).await) }
+        let (routes, place, caller) = (routes.clone(), Arc::clone(&asked), caller.clone());
+        async move { Ok::<_, Infallible>(answer(routes, place, request, caller).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -177,8 +176,9 @@ async fn open(stream: TcpStream, tls: Option<Acceptor>) -> Result<(Stream, Calle
 }
 
 /// Answers a request once it has come whole.
-async fn answer(routes: Router, place: Arc<Place>, request: Request<Incoming>) -> Response<Body> {
-    let (head, body) = request.into_parts();
+async fn answer(routes: Router, place: Arc<Place>, request: Request<Incoming>, caller: Caller) -> Response<Body> {
+    let (mut head, body) = request.into_parts();
+    head.extensions.insert(caller);
     let body = match tokio::time::timeout(BODY_MAX, whole(body)).await {
         Ok(Ok(body)) => body,
         Ok(Err(failed)) => return refuse(failed),
