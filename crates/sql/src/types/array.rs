@@ -31,7 +31,7 @@ impl Element {
     pub const TEXT: Element = Element { oid: 25, modifier: -1 };
 
     /// The one with this number and modifier.
-    #[cfg(any(test, feature = "fuzzing"))]
+    #[cfg(test)]
     pub(super) const fn sample(oid: u32, modifier: i32) -> Element {
         Element { oid, modifier }
     }

@@ -1,6 +1,6 @@
 //! One type of each kind, for tests and fuzz targets.
 
-use super::{Element, SqlType};
+use super::SqlType;
 
 /// One type of each kind, with and without its modifier.
 pub const TYPES: [SqlType; 18] = [
@@ -25,9 +25,10 @@ pub const TYPES: [SqlType; 18] = [
 ];
 
 /// Types of arrays.
+#[cfg(test)]
 pub const ARRAYS: [SqlType; 4] = [
-    SqlType::Array(Element::sample(21, -1)),
-    SqlType::Array(Element::sample(25, -1)),
-    SqlType::Array(Element::sample(701, -1)),
-    SqlType::Array(Element::sample(1700, (38 << 16 | 7) + 4)),
+    SqlType::Array(super::Element::sample(21, -1)),
+    SqlType::Array(super::Element::sample(25, -1)),
+    SqlType::Array(super::Element::sample(701, -1)),
+    SqlType::Array(super::Element::sample(1700, (38 << 16 | 7) + 4)),
 ];
