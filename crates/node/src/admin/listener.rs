@@ -11,7 +11,7 @@
 //! Told to stop, it closes the connections on the left of which nothing has come, and every other one after its answer. Who connects later
 //! is still served, for the sake of probes: to all others the routes say that the site is stopping.
 //!
-//! An encrypted connection owes its handshake first. Requests carry who makes them ([`Caller`]).
+//! An encrypted connection owes its handshake first. Requests carry who makes them (`Caller`).
 //!
 //! Invariant: at most [`CONNECTIONS_MAX`] connections are served at a time.
 
