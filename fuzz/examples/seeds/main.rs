@@ -138,6 +138,7 @@ fn config() -> Config {
         cluster: "seed".into(),
         secret_file: "cluster.secret".into(),
         chaos: true,
+        tls: None,
         site: OwnSite { region: "california".into(), shard: 0 },
         listen: Listen { sql: address(5432), resp: Some(address(6379)), http: address(8080), peer: address(9001) },
         regions: ["california", "virginia"]
