@@ -6,22 +6,20 @@
 //! nothing that it is given is larger than the bound.
 //!
 //! A statement may have a thousand such calls, whose results are there at the same time. So its calls share a bound ([`share`]). And what the
-//! planner finds to be constant would be kept with the plan, or copied wherever the plan names it, so while it is [`Folding`] these
+//! planner finds to be constant would be kept with the plan, or copied wherever the plan names it, so while it is [`Folding`](super::limits::Folding) these
 //! functions make no more than a few bytes; what is larger is made when the statement runs.
 //!
-//! Invariants: what one evaluation makes of one batch of rows is at most [`MADE_BYTES_MAX`], what all calls of a statement make of one
+//! Invariants: what one evaluation makes of one batch of rows is at most [`MADE_BYTES_MAX`](super::limits::MADE_BYTES_MAX), what all calls of a statement make of one
 //! batch each is at most [`STATEMENT_BYTES_MAX`], or the statement ends with SQLSTATE 54000. A constant made while planning has at most
-//! [`FOLDED_BYTES_MAX`] more than what it is made of.
+//! [`FOLDED_BYTES_MAX`](super::limits::FOLDED_BYTES_MAX) more than what it is made of.
 
-use super::arrays::TO_ARRAY;
+use super::limits::{FOLDED_BYTES_MAX, MADE_BYTES_MAX, is_folding, not_now, too_large};
 use super::row_function::RowFunction;
-use crate::error::SqlError;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::kernels::length::length;
 use datafusion::arrow::compute::{cast, concat};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
-use datafusion::common::config::ConfigExtension;
-use datafusion::common::{DFSchema, DataFusionError, Result, extensions_options};
+use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, binary_expr,
@@ -29,12 +27,8 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::{self, BinaryOperator};
 use std::sync::Arc;
 
-/// The bytes that a function may make of one batch of rows, and so of one value.
-pub const MADE_BYTES_MAX: u64 = 64 << 20;
 /// The bytes that all calls of a statement together may make of one batch of rows each.
 const STATEMENT_BYTES_MAX: u64 = 256 << 20;
-/// The bytes of a constant that is made while a statement is planned. The text of the call is taken to become more than that in a plan.
-pub const FOLDED_BYTES_MAX: u64 = 256;
 /// The longest character in bytes.
 const CHARACTER_BYTES_MAX: u64 = 4;
 /// The bytes that a value counts for that is no text.
@@ -60,6 +54,9 @@ enum Growth {
 /// What `||` of texts is to the query engine.
 pub const JOINED: &str = "bounded";
 
+/// What a cast to an array is to the query engine: a function of a value, the number of the type and its modifier.
+pub const TO_ARRAY: &str = "rhumb_to_array";
+
 /// Functions of arrays that may make much of little.
 const GROWING_ARRAYS: [&str; 7] =
     ["array_append", "array_cat", "array_prepend", "array_replace", "array_to_string", "string_to_array", TO_ARRAY];
@@ -75,20 +72,6 @@ const GROWING: [(&str, Growth); 9] = [
     ("replace", Growth::Replace),
     ("rpad", Growth::Characters),
 ];
-
-extensions_options! {
-    /// Says that constants are made to be kept in a plan.
-    pub struct Folding {}
-}
-
-impl ConfigExtension for Folding {
-    const PREFIX: &'static str = "folding";
-}
-
-/// True if the planner asks.
-pub fn is_folding(args: &ScalarFunctionArgs) -> bool {
-    args.config_options.extensions.get::<Folding>().is_some()
-}
 
 /// True if an expression is, by itself, a call that may make much of little.
 pub fn is_growing(expr: &ast::Expr) -> bool {
@@ -331,18 +314,6 @@ fn integers(array: &ArrayRef) -> Result<Vec<u64>> {
 
 fn text_bytes(array: &ArrayRef) -> Result<u64> {
     Ok(array_lengths(array)?.into_iter().fold(0, u64::saturating_add))
-}
-
-/// 54000.
-pub fn too_large(function: &str, bytes_max: u64) -> DataFusionError {
-    let message = format!("{function} would make more than {} KiB of one batch of rows", bytes_max >> 10);
-    let hint = "Make shorter values, fewer of them with LIMIT, or with fewer such calls in one statement.";
-    DataFusionError::External(Box::new(SqlError::too_large(message).with_hint(hint)))
-}
-
-/// The planner takes it for a call that is no constant.
-pub fn not_now() -> DataFusionError {
-    DataFusionError::External(Box::new(SqlError::internal("a constant is too large to be made while planning")))
 }
 
 /// Its argument, unless that is larger than the bound.

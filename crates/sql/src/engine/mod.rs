@@ -5,6 +5,7 @@ pub mod arrays;
 mod batch;
 pub mod bounded;
 mod error;
+pub mod limits;
 mod prose;
 pub mod row_function;
 
@@ -12,7 +13,7 @@ pub use batch::{array_of, batch_of};
 pub use error::{from_datafusion, from_panic, from_sql, guarded};
 
 use crate::context::environment::Environment;
-use crate::engine::bounded::Folding;
+use crate::engine::limits::Folding;
 use crate::error::{SqlError, SqlResult};
 use crate::protocols::Gateways;
 use crate::storage::RowIds;

@@ -1,8 +1,8 @@
 //! Functions of the values of one row, for the query engine.
 
-pub use crate::engine::bounded::MADE_BYTES_MAX;
+pub use crate::engine::limits::MADE_BYTES_MAX;
 
-use crate::engine::bounded::{FOLDED_BYTES_MAX, is_folding, not_now, too_large};
+use crate::engine::limits::{FOLDED_BYTES_MAX, is_folding, not_now, too_large};
 use crate::engine::{array_of, from_sql};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, SqlType};

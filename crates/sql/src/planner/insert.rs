@@ -9,7 +9,7 @@ use super::query;
 use super::returning;
 use super::writer::{Existing, writer};
 use crate::engine::analyze;
-use crate::engine::bounded::FOLDED_BYTES_MAX;
+use crate::engine::limits::FOLDED_BYTES_MAX;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::assignment::assigned;
 use crate::executor::evaluate::{Scope, constant};

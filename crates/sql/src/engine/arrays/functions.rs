@@ -2,6 +2,7 @@
 
 use super::compared::{common_type, compare_lists, same};
 use super::typing::returned;
+use crate::engine::bounded::TO_ARRAY;
 use crate::engine::row_function::{MADE_BYTES_MAX, RowFunction};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{
@@ -13,8 +14,6 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
-/// What a cast to an array becomes: of a value, the number of the type and its modifier.
-pub const TO_ARRAY: &str = "rhumb_to_array";
 /// What a cast of an array to text becomes.
 pub const TO_TEXT: &str = "rhumb_array_text";
 

@@ -9,7 +9,8 @@ mod operators;
 mod quantified;
 mod typing;
 
-pub use functions::{OR_NULL, SUBSCRIPTS, TO_ARRAY};
+pub use crate::engine::bounded::TO_ARRAY;
+pub use functions::{OR_NULL, SUBSCRIPTS};
 use make::make_array;
 pub use operators::Planner;
 pub use quantified::{list_of, name as quantified};

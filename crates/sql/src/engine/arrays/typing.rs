@@ -2,9 +2,9 @@
 //! PostgreSQL. A constant that is written as a text takes the type that the others have, and so does a parameter.
 
 use super::COALESCE;
-use super::functions::{OR_NULL, SUBSCRIPTS, TO_ARRAY, TO_TEXT};
+use super::functions::{OR_NULL, SUBSCRIPTS, TO_TEXT};
 use super::quantified::Quantified;
-use crate::engine::bounded::JOINED;
+use crate::engine::bounded::{JOINED, TO_ARRAY};
 use crate::engine::{from_sql, row_function};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, Element, SqlType, common, parse_text, several_dimensions};
