@@ -1,7 +1,7 @@
 //! Functions of arrays.
 
 use super::compared::{common_type, compare_lists, same};
-use super::typing::returned;
+use super::returned::returned;
 use crate::engine::bounded::TO_ARRAY;
 use crate::engine::row_function::{MADE_BYTES_MAX, RowFunction};
 use crate::error::{SqlError, SqlResult, SqlState};

@@ -7,6 +7,7 @@ mod functions;
 mod make;
 mod operators;
 mod quantified;
+mod returned;
 mod typing;
 
 pub use crate::engine::bounded::TO_ARRAY;

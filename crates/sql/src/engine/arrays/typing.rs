@@ -4,16 +4,17 @@
 use super::COALESCE;
 use super::functions::{OR_NULL, SUBSCRIPTS, TO_TEXT};
 use super::quantified::Quantified;
+use super::returned::no_array;
 use crate::engine::bounded::{JOINED, TO_ARRAY};
 use crate::engine::{from_sql, row_function};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, Element, SqlType, common, parse_text, several_dimensions};
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, ExprSchema, Result};
 use datafusion::logical_expr::expr::{Cast, InList, Placeholder, ScalarFunction, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use std::sync::Arc;
 
 /// What an argument is.
@@ -120,11 +121,6 @@ fn elements_of(roles: &[Role], args: &[Expr], schema: &DFSchema) -> SqlResult<Op
     found.map(|ty| Element::try_from(ty).map_err(SqlError::internal)).transpose()
 }
 
-fn no_array(ty: SqlType) -> SqlError {
-    SqlError::new(SqlState::DatatypeMismatch, format!("an array is wanted, and the value is of type {ty}"))
-        .with_hint("Write it as ARRAY[…], or cast it, as in '{1,2}'::int[].")
-}
-
 /// The arguments of which nothing is known, as the others have it; the rest stays as it is. Errors of [`elements_of`], and of a text that spells
 /// no such value.
 pub(super) fn settled(roles: &[Role], args: Vec<Expr>, schema: &DFSchema) -> SqlResult<Vec<Expr>> {
@@ -222,30 +218,4 @@ fn of_one(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
 
 fn is_array(expr: &Expr, schema: &DFSchema) -> bool {
     matches!(type_of(expr, schema), Some(SqlType::Array(_)))
-}
-
-/// The array that a function returns which is given arguments in these places: of their elements, as far as these go together.
-pub(super) fn returned(arguments: &ReturnFieldArgs<'_>, lists: &[usize], elements: &[usize]) -> SqlResult<Field> {
-    let at = |place: &usize| arguments.arg_fields.get(*place).filter(|field| *field.data_type() != DataType::Null);
-    let mut found: Option<SqlType> = None;
-    for field in lists.iter().filter_map(at) {
-        match SqlType::of_field(field) {
-            Some(ty) => match ty.element() {
-                Some(element) => found = Some(found.and_then(|other| common(&other, &element.ty())).unwrap_or_else(|| element.ty())),
-                // A text that is not yet read as what it stands for.
-                None if ty == SqlType::Text => {}
-                None => return Err(no_array(ty)),
-            },
-            None => return Err(SqlError::unsupported(format!("arrays of {} are not supported", field.data_type()))),
-        }
-    }
-    for field in elements.iter().filter_map(at) {
-        let ty = SqlType::of_field(field).unwrap_or(SqlType::Text);
-        found = match found {
-            Some(other) => Some(common(&other, &ty).unwrap_or(other)),
-            None => Some(ty),
-        };
-    }
-    let element = Element::try_from(found.unwrap_or(SqlType::Text)).map_err(|_| several_dimensions())?;
-    Ok(SqlType::Array(element).field("", true))
 }
