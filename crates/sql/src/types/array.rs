@@ -10,63 +10,14 @@
 //! An empty array has no dimension, and neither a length nor the number of the first.
 
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::types::{Datum, SqlType, parse_text, to_text};
-use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use crate::types::sql_type::Element;
+use crate::types::{Datum, SqlType};
 
 const NULL_WORD: &str = "NULL";
-
-/// The type of an array's elements: any scalar type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "SqlType", into = "SqlType")]
-pub struct Element {
-    oid: u32,
-    modifier: i32,
-}
-
-impl Element {
-    /// `smallint`.
-    pub const INT2: Element = Element { oid: 21, modifier: -1 };
-    /// `text`.
-    pub const TEXT: Element = Element { oid: 25, modifier: -1 };
-
-    /// The one with this number and modifier.
-    #[cfg(test)]
-    pub(super) const fn sample(oid: u32, modifier: i32) -> Element {
-        Element { oid, modifier }
-    }
-
-    /// The type itself.
-    pub fn ty(self) -> SqlType {
-        SqlType::from_oid(self.oid, self.modifier).unwrap_or(SqlType::Text)
-    }
-}
-
-impl TryFrom<SqlType> for Element {
-    type Error = &'static str;
-
-    fn try_from(ty: SqlType) -> Result<Element, &'static str> {
-        match ty {
-            SqlType::Array(_) | SqlType::Int2Vector => Err("an array is no element of an array"),
-            ty => Ok(Element { oid: ty.oid(), modifier: ty.type_modifier() }),
-        }
-    }
-}
-
-impl From<Element> for SqlType {
-    fn from(element: Element) -> SqlType {
-        element.ty()
-    }
-}
 
 /// An array of values, which are of the element's type.
 pub fn array(element: Element, values: &[Datum]) -> Datum {
     Datum::List(Datum::new_list(values, &element.ty().arrow(), true))
-}
-
-/// NULL of an array's type.
-pub fn null(element: Element) -> Datum {
-    Datum::new_null_list(element.ty().arrow(), true, 1)
 }
 
 /// The most elements of an array.
@@ -98,9 +49,9 @@ pub fn elements(value: &Datum) -> Option<Vec<Datum>> {
     (0..values.len()).map(|index| Datum::try_from_array(&values, index).ok()).collect()
 }
 
-/// Elements as PostgreSQL prints an array of them.
-pub(super) fn print(ty: Option<&SqlType>, values: &[Datum]) -> String {
-    let written: Vec<String> = values.iter().map(|value| printed(ty, value)).collect();
+/// Elements as PostgreSQL prints an array of them, given their texts.
+pub(super) fn print(texts: impl Iterator<Item = Option<String>>) -> String {
+    let written: Vec<String> = texts.map(printed).collect();
     format!("{{{}}}", written.join(","))
 }
 
@@ -112,9 +63,8 @@ pub fn shown_type(value: &Datum) -> SqlType {
     }
 }
 
-fn printed(ty: Option<&SqlType>, value: &Datum) -> String {
-    let own = ty.copied().unwrap_or_else(|| shown_type(value));
-    let Some(text) = to_text(&own, value) else { return NULL_WORD.to_owned() };
+fn printed(text: Option<String>) -> String {
+    let Some(text) = text else { return NULL_WORD.to_owned() };
     let special = |c: char| matches!(c, '{' | '}' | ',' | '"' | '\\') || c.is_ascii_whitespace() || c == '\x0b';
     if !text.is_empty() && !text.eq_ignore_ascii_case(NULL_WORD) && !text.contains(special) {
         return text;
@@ -122,8 +72,8 @@ fn printed(ty: Option<&SqlType>, value: &Datum) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The array that a text spells. Errors: 22P02; 0A000 for several dimensions and for other numbers than from 1; those of its elements.
-pub(super) fn parse(element: Element, text: &str) -> SqlResult<Datum> {
+/// The texts of the elements of the array that a text spells; `None` for NULL. Errors: 22P02; 0A000 for several dimensions and for other numbers than from 1.
+pub(super) fn split(text: &str) -> SqlResult<Vec<Option<String>>> {
     let malformed = |detail: &str| {
         SqlError::new(SqlState::InvalidTextRepresentation, format!("malformed array literal: \"{text}\"")).with_detail(detail)
     };
@@ -137,24 +87,8 @@ pub(super) fn parse(element: Element, text: &str) -> SqlResult<Datum> {
         Problem::TooMany => too_many_elements(),
         Problem::Malformed(detail) => malformed(detail),
     })?;
-    let ty = element.ty();
-    let value = |piece: &Piece| match piece {
-        Piece { text, quoted: false } if text.eq_ignore_ascii_case(NULL_WORD) => Ok(ty.null()),
-        Piece { text, .. } => parse_text(&ty, text),
-    };
-    let values: Vec<Datum> = pieces.iter().map(value).collect::<SqlResult<_>>()?;
-    Ok(array(element, &values))
-}
-
-/// The numbers that a text of an `int2vector` spells. Error 22P02.
-pub(super) fn parse_vector(text: &str) -> SqlResult<Datum> {
-    let values = text.split_ascii_whitespace().map(|number| parse_text(&SqlType::Int2, number)).collect::<SqlResult<Vec<_>>>()?;
-    Ok(array(Element::INT2, &values))
-}
-
-/// The text of an `int2vector`.
-pub(super) fn print_vector(values: &[Datum]) -> String {
-    values.iter().filter_map(|value| to_text(&SqlType::Int2, value)).collect::<Vec<_>>().join(" ")
+    let value = |piece: Piece| (piece.quoted || !piece.text.eq_ignore_ascii_case(NULL_WORD)).then_some(piece.text);
+    Ok(pieces.into_iter().map(value).collect())
 }
 
 /// 0A000.
@@ -244,16 +178,11 @@ pub(super) fn converted(element: Element, values: Vec<Datum>, convert: impl Fn(&
     Ok(array(element, &values))
 }
 
-/// An Arrow list of values of this Arrow type.
-pub(super) fn arrow(element: Element) -> datafusion::arrow::datatypes::DataType {
-    let field = datafusion::arrow::datatypes::Field::new_list_field(element.ty().arrow(), true);
-    datafusion::arrow::datatypes::DataType::List(Arc::new(field))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::types::samples::TYPES;
+    use crate::types::{parse_text, to_text};
 
     fn of(ty: SqlType) -> SqlType {
         SqlType::Array(Element::try_from(ty).expect("a scalar type"))

@@ -37,12 +37,12 @@ mod stored;
 mod text;
 pub(crate) mod wire;
 
-pub use array::{ELEMENTS_MAX, Element, array, elements, length_of, several_dimensions, shown_type, too_many_elements};
+pub use array::{ELEMENTS_MAX, array, elements, length_of, several_dimensions, shown_type, too_many_elements};
 pub use coerce::{cast, coerce};
 pub use implicit::{common, converts};
 pub use parse::parse_text;
-pub use sql_type::SqlType;
 pub(crate) use sql_type::UTC;
+pub use sql_type::{Element, SqlType};
 pub use text::to_text;
 
 /// A value.

@@ -4,6 +4,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::array;
 use crate::types::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND, Unreadable, parse_date, parse_time, parse_timestamp};
 use crate::types::decimal::Written;
+use crate::types::sql_type::Element;
 use crate::types::stored::{date, fit_text, integer, numeric, timestamp};
 use crate::types::{Datum, SqlType};
 
@@ -44,8 +45,15 @@ pub fn parse_text(ty: &SqlType, text: &str) -> SqlResult<Datum> {
             let utc = at.checked_sub(zone.unwrap_or(0) * MICROS_PER_SECOND).ok_or_else(|| unreadable(Unreadable::Range))?;
             timestamp(ty, utc)
         }
-        SqlType::Array(element) => array::parse(*element, text)?,
-        SqlType::Int2Vector => array::parse_vector(text)?,
+        SqlType::Array(element) => {
+            let ty = element.ty();
+            let value = |text: Option<String>| text.map_or_else(|| Ok(ty.null()), |text| parse_text(&ty, &text));
+            array::array(*element, &array::split(text)?.into_iter().map(value).collect::<SqlResult<Vec<_>>>()?)
+        }
+        SqlType::Int2Vector => {
+            let values = text.split_ascii_whitespace().map(|number| parse_text(&SqlType::Int2, number)).collect::<SqlResult<Vec<_>>>()?;
+            array::array(Element::INT2, &values)
+        }
         SqlType::Uuid => Datum::Utf8(Some(parse_uuid(trimmed).ok_or_else(invalid)?)),
     })
 }

@@ -3,7 +3,8 @@
 //! The query engine answers in many variants of one kind (three layouts of text, four units of timestamps). Assignment
 //! and printing look at the kind alone.
 
-use crate::types::{Datum, elements};
+use crate::types::Datum;
+use crate::types::array::elements;
 use datafusion::arrow::array::types::Decimal256Type;
 use datafusion::arrow::datatypes::DecimalType;
 

@@ -2,7 +2,6 @@
 
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::Datum;
-use crate::types::array::{self, Element};
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use datafusion::sql::sqlparser::ast::{self, ArrayElemTypeDef, CharacterLength, ExactNumberInfo, TimezoneInfo};
 use serde::{Deserialize, Serialize};
@@ -117,8 +116,8 @@ impl SqlType {
             SqlType::Time => DataType::Time64(TimeUnit::Microsecond),
             SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
             SqlType::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::from(UTC))),
-            SqlType::Array(element) => array::arrow(*element),
-            SqlType::Int2Vector => array::arrow(Element::INT2),
+            SqlType::Array(element) => element.list(),
+            SqlType::Int2Vector => Element::INT2.list(),
         }
     }
 
@@ -185,8 +184,8 @@ impl SqlType {
             SqlType::Time => Datum::Time64Microsecond(None),
             SqlType::Timestamp => Datum::TimestampMicrosecond(None, None),
             SqlType::TimestampTz => Datum::TimestampMicrosecond(None, Some(Arc::from(UTC))),
-            SqlType::Array(element) => array::null(*element),
-            SqlType::Int2Vector => array::null(Element::INT2),
+            SqlType::Array(element) => element.null_list(),
+            SqlType::Int2Vector => Element::INT2.null_list(),
         }
     }
 
@@ -385,6 +384,59 @@ impl fmt::Display for SqlType {
             SqlType::Numeric(Some((precision, scale))) => write!(f, "({precision},{scale})"),
             _ => Ok(()),
         }
+    }
+}
+
+/// The type of an array's elements: any scalar type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "SqlType", into = "SqlType")]
+pub struct Element {
+    oid: u32,
+    modifier: i32,
+}
+
+impl Element {
+    /// `smallint`.
+    pub const INT2: Element = Element { oid: 21, modifier: -1 };
+    /// `text`.
+    pub const TEXT: Element = Element { oid: 25, modifier: -1 };
+
+    /// The one with this number and modifier.
+    #[cfg(test)]
+    pub(super) const fn sample(oid: u32, modifier: i32) -> Element {
+        Element { oid, modifier }
+    }
+
+    /// The Arrow type of its arrays.
+    fn list(self) -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(self.ty().arrow(), true)))
+    }
+
+    /// NULL of the type of its arrays.
+    fn null_list(self) -> Datum {
+        Datum::new_null_list(self.ty().arrow(), true, 1)
+    }
+
+    /// The type itself.
+    pub fn ty(self) -> SqlType {
+        SqlType::from_oid(self.oid, self.modifier).unwrap_or(SqlType::Text)
+    }
+}
+
+impl TryFrom<SqlType> for Element {
+    type Error = &'static str;
+
+    fn try_from(ty: SqlType) -> Result<Element, &'static str> {
+        match ty {
+            SqlType::Array(_) | SqlType::Int2Vector => Err("an array is no element of an array"),
+            ty => Ok(Element { oid: ty.oid(), modifier: ty.type_modifier() }),
+        }
+    }
+}
+
+impl From<Element> for SqlType {
+    fn from(element: Element) -> SqlType {
+        element.ty()
     }
 }
 

@@ -22,8 +22,10 @@ pub fn to_text(ty: &SqlType, value: &Datum) -> Option<String> {
     };
     Some(match (ty, &plain) {
         (_, Plain::Bool(value)) => if *value { "t" } else { "f" }.to_string(),
-        (SqlType::Int2Vector, Plain::Array(values)) => array::print_vector(values),
-        (SqlType::Array(element), Plain::Array(values)) => array::print(Some(&element.ty()), values),
+        (SqlType::Int2Vector, Plain::Array(values)) => {
+            values.iter().filter_map(|value| to_text(&SqlType::Int2, value)).collect::<Vec<_>>().join(" ")
+        }
+        (SqlType::Array(element), Plain::Array(values)) => array::print(values.iter().map(|value| to_text(&element.ty(), value))),
         (SqlType::Char(length), Plain::Text(text)) => format!("{text:<width$}", width = *length as usize),
         (SqlType::Numeric(None), Plain::Decimal(unscaled, scale)) if *scale > 0 => {
             format_decimal(*unscaled, *scale).trim_end_matches('0').trim_end_matches('.').to_string()
@@ -49,7 +51,7 @@ pub(super) fn print_plain(plain: &Plain) -> String {
         Plain::Time(micros) => format_time(*micros),
         Plain::Timestamp(at) => format_timestamp(*at, ""),
         Plain::TimestampTz(at) => format_timestamp(*at, "+00"),
-        Plain::Array(values) => array::print(None, values),
+        Plain::Array(values) => array::print(values.iter().map(|value| to_text(&array::shown_type(value), value))),
     }
 }
 
