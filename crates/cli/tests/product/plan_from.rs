@@ -167,7 +167,11 @@ fn what_does_not_answer_or_is_no_site_is_told_so() {
     let url = format!("http://{nobody}");
     let line = format!("{url}/placement does not answer: Connection refused (os error 111)");
     refused(&["plan", "--from", &url], 1, &line);
-    refused(&["plan", "--from", "127.0.0.1:8080"], 1, "127.0.0.1:8080/placement does not answer: the address does not start with http://");
+    refused(
+        &["plan", "--from", "127.0.0.1:8080"],
+        1,
+        "127.0.0.1:8080/placement does not answer: the address does not start with http:// or https://",
+    );
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
     let web = std::thread::spawn(move || {

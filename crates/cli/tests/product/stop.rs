@@ -95,7 +95,7 @@ fn a_site_that_may_open_too_few_files_does_not_start_and_one_with_a_low_soft_lim
     let config = folder.path().join("site.toml");
     let refused = common::start_limited("ulimit -n 1000;", &config, true).wait_with_output().expect("it ends");
     let line = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(line.starts_with("rhumb: this process may open 1000 files, and a site needs 6986 for its store and all clients"), "{line}");
+    assert!(line.starts_with("rhumb: this process may open 1000 files, and a site needs 7114 for its store and all clients"), "{line}");
     assert_eq!((line.lines().count(), refused.status.code(), folder.path().join("data").exists()), (1, Some(1), false));
     let mut started = common::start_limited("ulimit -S -n 100;", &config, false);
     let mut said = String::new();
