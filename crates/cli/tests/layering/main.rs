@@ -1,6 +1,7 @@
 //! Holds the layering: a crate uses only what stands above it in the table of ARCHITECTURE.md, the pure crates use nothing that could
 //! reach the outside world, within a crate no files and no folders use each other, and no file and no function is long.
 
+mod examples;
 mod lengths;
 mod source;
 mod tree;
