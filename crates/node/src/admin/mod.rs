@@ -3,7 +3,7 @@
 //! ```text
 //!   GET  /healthz   200 as long as the process can go on
 //!   GET  /readyz    200 if clients can be served, else 503 and the reason
-//!   GET  /metrics   Prometheus text
+//!   GET  /metrics   OpenMetrics text
 //!   GET  /status    JSON: the site, its regions and peers, transactions under way, quotas
 //!   /placement      see [`placement`]
 //!   GET  /quorums   see [`quorums`]

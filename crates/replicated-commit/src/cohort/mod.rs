@@ -3,10 +3,12 @@
 //! ```text
 //!   Prepare ─▶ locks taken, newest versions asked for ─▶ Validating ─▶ all current ─▶ Prepared on disk
 //!                 └─▶ a lock denied ─▶ CannotPrepare        └─▶ stale, too low ─▶ CannotPrepare
-//!   Apply ─▶ versions and log on disk, locks released ─▶ Applied
+//!   Apply ─▶ locks released ─▶ versions and log on disk ─▶ Applied
 //!
 //!   at a site alone: all current ─▶ Committing: versions and log on their way to disk ─▶ Apply: locks released
 //! ```
+//!
+//! Locks need not wait for the disk: the outcome rests on durable votes, and a later load sees the versions that were queued before it.
 //!
 //! Where the cohort is the attempt's only one in the region, it is the coordinator too, and its prepare and the
 //! region's vote go to disk as one.

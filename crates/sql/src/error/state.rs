@@ -114,7 +114,7 @@ sql_states! {
     /// No such database.
     /// Way out: name one that is there, or create it.
     InvalidCatalogName = "3D000",
-    /// Another transaction was in the way; run the transaction again.
+    /// Another transaction was in the way, as the message says; nothing was committed.
     /// Way out: run the transaction again.
     SerializationFailure = "40001",
     /// The commit was sent and its outcome is not known.
