@@ -1,11 +1,11 @@
 //! Questions about expressions.
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use super::tree::any;
 use datafusion::logical_expr::{Expr, Volatility};
 
 /// True if its value depends on nothing but its inputs: no subquery, no clock, no chance.
 pub fn is_immutable(expr: &Expr) -> bool {
-    !any(expr, |expr| match expr {
+    !any(expr, &mut |expr| match expr {
         Expr::ScalarFunction(function) => function.func.signature().volatility != Volatility::Immutable,
         other => is_relational(other),
     })
@@ -13,12 +13,12 @@ pub fn is_immutable(expr: &Expr) -> bool {
 
 /// True if it can be evaluated row by row: it holds no subquery, aggregate or window.
 pub fn is_scalar(expr: &Expr) -> bool {
-    !any(expr, is_relational)
+    !any(expr, &mut is_relational)
 }
 
 /// True if it holds a parameter.
 pub fn has_parameter(expr: &Expr) -> bool {
-    any(expr, |expr| matches!(expr, Expr::Placeholder(_)))
+    any(expr, &mut |expr| matches!(expr, Expr::Placeholder(_)))
 }
 
 fn is_relational(expr: &Expr) -> bool {
@@ -34,13 +34,4 @@ fn is_relational(expr: &Expr) -> bool {
             | Expr::GroupingSet(_)
             | Expr::Unnest(_)
     )
-}
-
-fn any(expr: &Expr, mut test: impl FnMut(&Expr) -> bool) -> bool {
-    let mut found = false;
-    let walked = expr.apply(|expr| {
-        found |= test(expr);
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    });
-    found || walked.is_err()
 }

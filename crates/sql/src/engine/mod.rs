@@ -8,6 +8,7 @@ mod error;
 pub mod limits;
 mod prose;
 pub mod row_function;
+pub mod tree;
 
 pub use batch::{array_of, batch_of};
 pub use error::{from_datafusion, from_panic, from_sql, guarded};

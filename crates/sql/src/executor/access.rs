@@ -6,12 +6,12 @@
 use super::evaluate::constant;
 use super::keys::Keys;
 use crate::engine::arrays::list_of;
+use crate::engine::tree::any;
 use crate::error::SqlResult;
 use crate::schema::{Index, IndexId, TableDescriptor};
 use crate::storage::{ScanSpec, SearchedIndex, primary_key};
 use crate::types::{Datum, SqlType, coerce, elements, length_of};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, DFSchema};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::utils::split_conjunction;
@@ -296,8 +296,8 @@ fn is_typed(table: &TableDescriptor, filter: &Expr) -> bool {
     let is_text = |column: &Column| {
         table.column(&column.name).is_some_and(|column| matches!(table.columns[column].ty, SqlType::Text | SqlType::Varchar(_)))
     };
-    let has_text = || filter.exists(|expr| Ok(matches!(expr, Expr::Literal(Datum::Utf8(_), _))));
-    filter.column_refs().into_iter().all(is_text) || !has_text().unwrap_or(true)
+    let has_text = || any(filter, &mut |expr| matches!(expr, Expr::Literal(Datum::Utf8(_), _)));
+    filter.column_refs().into_iter().all(is_text) || !has_text()
 }
 
 /// Below this every whole number is a floating-point number of either size.

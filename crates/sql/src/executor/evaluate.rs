@@ -4,12 +4,13 @@
 //! and then evaluated on as many rows as needed. The semantics are the query engine's, the same as in any other query.
 
 use crate::engine::analyze;
+use crate::engine::tree::rewrite;
 use crate::engine::{Engine, array_of, batch_of, guarded};
 use crate::error::{SqlError, SqlResult};
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, DataFusionError, Result, TableReference};
 use datafusion::execution::context::ExecutionProps;
 use datafusion::execution::session_state::SessionState;
@@ -144,7 +145,7 @@ impl Compiled {
                         let (input_of, _) = arrays.iter().find(|(_, array)| array == column)?;
                         Some(if rows == 0 { Datum::Null } else { input(0, *input_of).clone() })
                     };
-                    let bound = expr.clone().transform_up(|expr| match expr {
+                    let bound = rewrite(expr.clone(), &mut |expr| match expr {
                         Expr::Column(column) => Ok(match value(&column) {
                             Some(value) => Transformed::yes(Expr::Literal(value, None)),
                             None => Transformed::no(Expr::Column(column)),
@@ -174,7 +175,7 @@ fn physical(engine: &Engine, state: &SessionState, expr: Expr, schema: &DFSchema
 /// The same with parameters as inputs, like columns.
 pub fn placeholders_to_columns(expr: Expr) -> SqlResult<Expr> {
     guarded(|| {
-        expr.transform_up(|expr| {
+        rewrite(expr, &mut |expr| {
             Ok(match expr {
                 Expr::Placeholder(placeholder) => Transformed::yes(Expr::Column(Column::new_unqualified(placeholder.id))),
                 other => Transformed::no(other),
@@ -202,7 +203,7 @@ fn parameter(id: &str, parameters: &[Datum]) -> SqlResult<Datum> {
 fn constant_expression(expr: &Expr, parameters: &[Datum]) -> SqlResult<Datum> {
     let value = guarded(|| {
         let schema = DFSchema::empty();
-        let expr = expr.clone().transform_up(|expr| match expr {
+        let expr = rewrite(expr.clone(), &mut |expr| match expr {
             Expr::Placeholder(placeholder) => {
                 let value = parameter(&placeholder.id, parameters).map_err(|error| DataFusionError::External(Box::new(error)))?;
                 Ok(Transformed::yes(Expr::Literal(value, None)))

@@ -6,12 +6,13 @@ use super::parameters::{Parameters, require_scalar};
 use super::resolver::Resolver;
 use crate::engine::arrays::settle;
 use crate::engine::guarded;
+use crate::engine::tree::rewrite;
 use crate::error::{SqlError, SqlResult};
 use crate::executor::evaluate::{Compiled, Scope};
 use crate::parser::walk;
 use crate::pg_catalog::System;
 use crate::types::{Datum, SqlType, parse_text};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ExprSchema};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
@@ -138,7 +139,7 @@ fn canonical_uuids(expr: Expr, schema: &DFSchema) -> SqlResult<Expr> {
         Ok(())
     };
     guarded(|| {
-        let transformed = expr.transform_up(|mut expr| {
+        let transformed = rewrite(expr, &mut |mut expr| {
             match &mut expr {
                 Expr::BinaryExpr(BinaryExpr { left, right, op }) if is_comparison(*op) => {
                     if is_uuid(left) {

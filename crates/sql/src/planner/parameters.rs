@@ -4,11 +4,12 @@
 use super::plainer;
 use crate::engine::analyze;
 use crate::engine::bounded::{is_growing, share};
+use crate::engine::tree::visit;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::walk;
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::FieldRef;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Value, ValueWithSpan, Visit, Visitor};
@@ -44,7 +45,7 @@ impl Parameters {
             self.set(&placeholder.id, ty.unbounded());
         }
         // Walking an expression in memory cannot fail.
-        let _ = expr.apply(|expr| {
+        let _ = visit(expr, &mut |expr| {
             if let Expr::Placeholder(Placeholder { id, field: Some(field) }) = expr
                 && let Some(ty) = SqlType::of_field(field)
             {

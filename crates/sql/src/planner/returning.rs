@@ -1,13 +1,14 @@
 //! Select lists over the columns of one table: of a SELECT on the fast path, and of RETURNING.
 
 use super::expression::{Compiler, Expressions};
+use crate::engine::tree::visit;
 use crate::error::{SqlError, SqlResult};
 use crate::executor::result::{ResultColumn, bytes_of};
 use crate::executor::returning::{Body, Projection};
 use crate::parser::fold;
 use crate::parser::names::{name_items, shown};
 use crate::schema::TableDescriptor;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::Expr;
 use datafusion::sql::sqlparser::ast::{self, SelectItem, SelectItemQualifiedWildcardKind};
 
@@ -87,10 +88,10 @@ impl Planned {
 /// The bytes of all constants in an expression.
 fn bytes_of_constants(expr: &Expr) -> u64 {
     let mut bytes = 0;
-    let count = |expr: &Expr| {
+    let mut count = |expr: &Expr| {
         bytes += if let Expr::Literal(value, _) = expr { bytes_of(value) } else { 0 };
         Ok(TreeNodeRecursion::Continue)
     };
-    expr.apply(count).expect("counting does not fail");
+    visit(expr, &mut count).expect("counting does not fail");
     bytes
 }

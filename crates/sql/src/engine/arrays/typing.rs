@@ -6,11 +6,12 @@ use super::functions::{OR_NULL, SUBSCRIPTS, TO_TEXT};
 use super::quantified::Quantified;
 use super::returned::no_array;
 use crate::engine::bounded::{JOINED, TO_ARRAY};
+use crate::engine::tree::{rewrite, rewrite_plan};
 use crate::engine::{from_sql, row_function};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, Element, SqlType, common, parse_text, several_dimensions};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ExprSchema, Result};
 use datafusion::logical_expr::expr::{Cast, InList, Placeholder, ScalarFunction, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -158,7 +159,7 @@ pub(super) fn as_type(ty: &SqlType, expr: Expr) -> SqlResult<Expr> {
 
 /// The expressions of a plan with the types that arrays ask for, and casts of arrays to text as PostgreSQL prints them.
 pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let transformed = plan.transform_up_with_subqueries(|node| {
+    rewrite_plan(plan, &mut |node| {
         let mut schema = DFSchema::empty();
         node.inputs().iter().for_each(|input| schema.merge(input.schema()));
         let names = NamePreserver::new(&node);
@@ -167,13 +168,12 @@ pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
             Ok(settle(expr, &schema)?.update_data(|expr| name.restore(expr)))
         })?;
         if changed.transformed { changed.data.recompute_schema().map(Transformed::yes) } else { Ok(changed) }
-    })?;
-    Ok(transformed.data)
+    })
 }
 
 /// The same of an expression.
 pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    expr.transform_up(|expr| of_one(expr, schema).map_err(from_sql))
+    rewrite(expr, &mut |expr| of_one(expr, schema).map_err(from_sql))
 }
 
 fn of_one(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
