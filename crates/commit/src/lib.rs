@@ -13,4 +13,5 @@ pub mod reason;
 pub mod timestamp_cache;
 pub mod transaction;
 pub mod votes;
+pub mod wan;
 pub mod wound_wait;

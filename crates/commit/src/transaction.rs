@@ -12,6 +12,7 @@ pub use crate::buffer::Savepoint;
 pub use crate::error::TxnError;
 use crate::one_shot::execution::{Output, Rejection};
 use crate::one_shot::operation::Operation;
+use crate::wan::{Step, Wait};
 use async_trait::async_trait;
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use serde::{Deserialize, Serialize};
@@ -143,6 +144,11 @@ pub trait Gateway: Send + Sync + 'static {
 
     /// All regions, in the order of the cluster.
     fn regions(&self) -> Vec<RegionStatus>;
+
+    /// What a step of a transaction begun here would wait for now; `None` if that is not known.
+    fn wait(&self, _step: Step) -> Option<Wait> {
+        None
+    }
 
     /// True if its transactions can [operate](Transaction::operate).
     fn takes_operations(&self) -> bool {

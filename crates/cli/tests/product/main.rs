@@ -8,6 +8,7 @@ mod catenae_tpcc;
 mod common;
 mod demo;
 mod encrypted;
+mod explain;
 mod faults;
 mod folders;
 mod forecast;

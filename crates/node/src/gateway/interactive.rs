@@ -21,6 +21,7 @@ use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{
     self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Savepoint, Scanned, TxnError, rest_of,
 };
+use rhumb_commit::wan::{Step, Wait, by_majority};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
 use rhumb_replicated_commit::{Admin, Site, Status as ActorStatus};
 use std::marker::PhantomData;
@@ -44,6 +45,11 @@ pub trait Serves: Hosted + Interactive<Asked: Send, Told: Send> {
 
     /// Counts a transaction by what its client was told of its end.
     fn count(status: &Status, options: CommitOptions, outcome: Result<Committed, &TxnError>, wrote: bool);
+
+    /// What a step of a transaction waits for, if that is known before.
+    fn wait(_regions: &[RegionStatus], _step: Step) -> Option<Wait> {
+        None
+    }
 }
 
 impl Serves for Site {
@@ -55,6 +61,10 @@ impl Serves for Site {
         {
             status.commits().count(options.two_rounds, committed.trips);
         }
+    }
+
+    fn wait(regions: &[RegionStatus], step: Step) -> Option<Wait> {
+        by_majority(regions, step)
     }
 }
 
@@ -129,6 +139,10 @@ impl<A: Serves, R: Reach<A>> transaction::Gateway for Gateway<A, R> {
 
     fn regions(&self) -> Vec<RegionStatus> {
         self.reach.regions()
+    }
+
+    fn wait(&self, step: Step) -> Option<Wait> {
+        A::wait(&self.reach.regions(), step)
     }
 }
 

@@ -22,6 +22,8 @@ use std::ops::Bound;
 
 /// The most keys that IN lists may multiply to before a scan is preferred.
 const POINTS_MAX: usize = 4_096;
+/// The most values of a column that are shown one by one.
+const SHOWN_MAX: usize = 8;
 
 /// Which keys of a table a statement needs. Its expressions hold no columns, only constants and parameters.
 #[derive(Clone, Debug)]
@@ -63,6 +65,18 @@ impl Alternatives {
     /// How many there are, as far as that is known before they are.
     fn count(&self) -> usize {
         if let Alternatives::Each(values) = self { values.len() } else { 1 }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Alternatives::Each(values) if values.len() == 1 => format!("= {}", values[0].human_display()),
+            Alternatives::Each(values) if values.len() > SHOWN_MAX => format!("in {} values", values.len()),
+            Alternatives::Each(values) => {
+                let shown: Vec<String> = values.iter().map(|value| value.human_display().to_string()).collect();
+                format!("in ({})", shown.join(", "))
+            }
+            Alternatives::Of(array) => format!("= any ({})", array.human_display()),
+        }
     }
 
     /// The values, given those of the parameters; `None` if an array has more than are looked up one by one.
@@ -123,6 +137,39 @@ impl Access {
             Path::Points { .. } => None,
             Path::Range { index, prefix, .. } => Some((index.as_ref(), prefix.len())),
         }
+    }
+
+    /// How rows are found, in words, and the names of the columns that say so.
+    pub fn describe(&self, table: &TableDescriptor) -> String {
+        let (index, said) = match &self.path {
+            Path::Points { index, columns } => (index, columns.iter().map(Alternatives::describe).collect::<Vec<_>>()),
+            Path::Range { index, prefix, lower, upper } => {
+                let bounds = [(lower, ">=", ">"), (upper, "<=", "<")].into_iter().filter_map(|(bound, including, excluding)| match bound {
+                    Bound::Included(expr) => Some(format!("{including} {}", expr.human_display())),
+                    Bound::Excluded(expr) => Some(format!("{excluding} {}", expr.human_display())),
+                    Bound::Unbounded => None,
+                });
+                let range: Vec<String> = bounds.collect();
+                let prefix = prefix.iter().map(|expr| format!("= {}", expr.human_display()));
+                (index, prefix.chain((!range.is_empty()).then(|| range.join(" and "))).collect())
+            }
+        };
+        let key = match index {
+            Some(index) => format!("index {}", index.name),
+            None => "primary key".to_owned(),
+        };
+        if said.is_empty() {
+            return format!("all rows, by the {key}");
+        }
+        let columns = key_columns(table, index.as_ref()).iter().map(|&column| table.columns[column].name.as_str());
+        let conditions: Vec<String> = columns.zip(&said).map(|(column, said)| format!("{column} {said}")).collect();
+        let how = if matches!(self.path, Path::Points { .. }) { "keys" } else { "range" };
+        format!("{how} of the {key}: {}", conditions.join(", "))
+    }
+
+    /// True if conditions narrow the rows in no way.
+    pub fn is_of_all(&self) -> bool {
+        matches!(&self.path, Path::Range { prefix, lower: Bound::Unbounded, upper: Bound::Unbounded, .. } if prefix.is_empty())
     }
 
     /// True if the keys alone say which rows satisfy the conditions.

@@ -17,6 +17,7 @@ pub mod call;
 pub mod conflict;
 pub mod conversion;
 pub mod defaults;
+mod describe;
 pub mod evaluate;
 mod gathered;
 pub mod insert;

@@ -36,6 +36,11 @@ impl TableSource {
         let schema = schema_of(&table, &columns);
         TableSource { table, columns, schema }
     }
+
+    /// The table.
+    pub fn table(&self) -> &TableDescriptor {
+        &self.table
+    }
 }
 
 fn schema_of(table: &TableDescriptor, columns: &[usize]) -> SchemaRef {

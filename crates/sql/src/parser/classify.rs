@@ -2,7 +2,7 @@
 
 use super::numbers::{self, NumberFunction};
 use super::statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, StatementKind, Transaction};
-use super::{begins_with, fold, is_word, locks, tokens};
+use super::{begins_with, explain, fold, is_word, locks, tokens};
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{self, Set};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -126,7 +126,11 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
             }
             None => query_kind(query, for_update),
         },
-        Sql::Explain { .. } => StatementKind::Explain(Box::new(statement)),
+        Sql::Explain { analyze, statement, format, options, query_plan: false, estimate: false, .. } => {
+            let (mut explain, kind) = (explain::options(options.unwrap_or_default(), format)?, classify(*statement)?);
+            explain.analyze |= analyze;
+            StatementKind::Explain(Box::new(explain.of(kind)?))
+        }
         Sql::Insert(insert) => StatementKind::Insert(Box::new(insert)),
         Sql::Update(update) => StatementKind::Update(Box::new(update)),
         Sql::Delete(delete) => StatementKind::Delete(Box::new(delete)),

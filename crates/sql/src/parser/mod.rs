@@ -8,6 +8,7 @@
 mod classify;
 mod columns;
 mod error;
+mod explain;
 mod ident;
 mod locks;
 pub(crate) mod names;
@@ -29,8 +30,8 @@ pub use numbers::{
 };
 pub use procedure::body;
 pub use statement::{
-    AccessMode, CopyFormat, CopyFrom, CopyKind, Create, IdentityChange, ProcedureDefinition, QuotaCommand, QuotaDefinition, SequenceClause,
-    SequenceCommand, Statement, StatementKind, Transaction,
+    AccessMode, CopyFormat, CopyFrom, CopyKind, Create, Explain, IdentityChange, ProcedureDefinition, QuotaCommand, QuotaDefinition,
+    SequenceClause, SequenceCommand, Statement, StatementKind, Transaction,
 };
 pub use tokens::{TokenCall, token_call};
 pub use walk::{relations, walk, walk_mut};

@@ -23,8 +23,8 @@ pub enum StatementKind {
     },
     /// SELECT of expressions with acquire() or release() among them, and of nothing else.
     Tokens(Box<ast::Query>),
-    /// EXPLAIN of a query.
-    Explain(Box<ast::Statement>),
+    /// EXPLAIN.
+    Explain(Box<Explain>),
     /// INSERT.
     Insert(Box<ast::Insert>),
     /// UPDATE.
@@ -372,10 +372,24 @@ pub struct CopyFormat {
     pub escape: u8,
 }
 
+/// An EXPLAIN.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explain {
+    /// What it explains.
+    pub kind: StatementKind,
+    /// True if that is run.
+    pub analyze: bool,
+    /// True if it tells of the trips between regions.
+    pub wan: bool,
+}
+
 impl StatementKind {
     /// True if it may read at a time in the past.
     pub fn may_be_as_of(&self) -> bool {
-        matches!(self, StatementKind::Query { for_update: false, .. } | StatementKind::Transaction(Transaction::Begin(_)))
+        match self {
+            StatementKind::Explain(explain) => explain.kind.may_be_as_of(),
+            kind => matches!(kind, StatementKind::Query { for_update: false, .. } | StatementKind::Transaction(Transaction::Begin(_))),
+        }
     }
 
     /// True if it may run in a transaction that failed.

@@ -6,7 +6,7 @@
 //!                        ├─ SELECT of the rows of one table ─→ select: no DISTINCT, groups or aggregates, in the order of a key if any
 //!                        ├─ SELECT of no table ─────────────→ singleton
 //!                        ├─ CALL ───────────────────────────→ call → each statement of the procedure, its parameters bound
-//!                        └─ anything else, EXPLAIN too ─────→ query (DataFusion)
+//!                        └─ anything else ──────────────────→ query (DataFusion)
 //! ```
 //! `SELECT` of acquire() or release() is run by the session before it comes here, as [`plan_tokens`] plans it.
 //! What is made here runs in [`executor`](crate::executor).
@@ -103,11 +103,6 @@ async fn of_any_width(cx: Planning<'_>, active: &mut Active, kind: &StatementKin
                 None => query::plan(cx, active, ast::Statement::Query(query)).await?,
             };
             Ok(taken.into_plan(plan))
-        }
-        StatementKind::Explain(statement) => {
-            let mut statement = (**statement).clone();
-            rewrite::rewrite(&mut statement, cx.facts)?;
-            query::plan(cx, active, statement).await
         }
         StatementKind::Insert(insert) => {
             let mut insert = insert.clone();

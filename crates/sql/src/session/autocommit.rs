@@ -96,6 +96,7 @@ impl Session {
         let options = self.facts.settings.commit_options();
         let kind = &prepared.statement.kind;
         let handle = TransactionHandle::begin_repeatable(&self.home, mode).await?;
+        self.note_rounds(&handle).await;
         let run = async {
             let (plan, effect) = self.run_plan(&handle, prepared, parameters).await?;
             let effect = match effect {
@@ -140,7 +141,7 @@ impl Session {
         Ok(futures::stream::iter(first.map(Ok)).chain(rows).boxed())
     }
 
-    fn autocommit_mode(&self, prepared: &Prepared, attempt: u32) -> SqlResult<ReadMode> {
+    pub(super) fn autocommit_mode(&self, prepared: &Prepared, attempt: u32) -> SqlResult<ReadMode> {
         let kind = &prepared.statement.kind;
         if let Some(text) = &prepared.statement.as_of {
             return as_of::timestamp(text, self.engine.now()).map(ReadMode::Stale);

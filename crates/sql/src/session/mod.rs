@@ -19,6 +19,7 @@ mod control;
 mod copy;
 mod copy_in;
 mod ddl;
+mod explain;
 mod identity;
 mod interrupt;
 mod one_shot;
@@ -40,7 +41,7 @@ use crate::context::{Facts, Settings};
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::sequence::Drawn;
-use crate::txn::{Active, Home, TransactionHandle};
+use crate::txn::{Active, Home, Trace, TransactionHandle};
 use crate::types::SqlType;
 use interrupt::Interrupt;
 use prepared::Texts;
@@ -101,6 +102,8 @@ pub struct Session {
     /// The numbers of sequences that it was given.
     drawn: Drawn,
     interrupt: Interrupt,
+    /// Where the rounds of its transactions are noted, while a statement is analyzed.
+    trace: Option<Trace>,
     reports: Vec<(&'static str, String)>,
     notices: Vec<SqlError>,
 }
@@ -139,6 +142,7 @@ impl Session {
             drawn: Drawn::default(),
             interrupt: Interrupt::new(engine.environment.clone()),
             engine,
+            trace: None,
             reports: Vec::new(),
             notices,
         })

@@ -115,6 +115,7 @@ impl Session {
 
     async fn operate_once(&mut self, statements: &[Bound<'_>]) -> SqlResult<Attempt> {
         let handle = TransactionHandle::begin_repeatable(&self.home, ReadMode::Optimistic).await?;
+        self.note_rounds(&handle).await;
         let parts = match self.interrupt.within(self.parts(&handle, statements)).await {
             Ok(Ok(parts)) => parts,
             // A table is another than was known here: what it is now is known the next time.

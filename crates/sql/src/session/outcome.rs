@@ -55,10 +55,7 @@ pub fn buffered(rows: Vec<Row>) -> RowStream {
 pub fn outcome(kind: &StatementKind, plan: &Plan, effect: Effect) -> Outcome {
     let columns = plan.columns.clone();
     match (effect, columns) {
-        (Effect::Rows(rows), columns) => {
-            let tag = if matches!(kind, StatementKind::Explain(_)) { Tag::Fixed("EXPLAIN".into()) } else { Tag::Counted("SELECT") };
-            Outcome::Rows { columns: columns.unwrap_or_default(), rows, tag }
-        }
+        (Effect::Rows(rows), columns) => Outcome::Rows { columns: columns.unwrap_or_default(), rows, tag: Tag::Counted("SELECT") },
         (Effect::Written { count, returning }, columns) => {
             let tag = match kind {
                 StatementKind::Insert(_) => format!("INSERT 0 {count}"),

@@ -67,6 +67,7 @@ impl Session {
             // The connection holds the prepared statements of its client and has forgotten them by now.
             StatementKind::Deallocate(_) => done("DEALLOCATE"),
             StatementKind::Copy(copy) => self.begin_copy(copy, company).await,
+            StatementKind::Explain(explain) => Box::pin(self.explain(prepared, explain, parameters, company)).await,
             StatementKind::Create(_)
             | StatementKind::AlterDatabase { .. }
             | StatementKind::AlterTable(_)
@@ -79,7 +80,6 @@ impl Session {
             StatementKind::Query { .. }
             | StatementKind::Numbers(_)
             | StatementKind::Call { .. }
-            | StatementKind::Explain(_)
             | StatementKind::Insert(_)
             | StatementKind::Update(_)
             | StatementKind::Delete(_) => {
@@ -107,10 +107,10 @@ impl Session {
                 let plan = self.plan_tokens(prepared, query)?;
                 Ok(Described { parameters: plan.parameters.clone(), columns: Some(plan.columns.clone()) })
             }
+            StatementKind::Explain(explain) => self.describe_explained(prepared, explain).await,
             StatementKind::Query { .. }
             | StatementKind::Numbers(_)
             | StatementKind::Call { .. }
-            | StatementKind::Explain(_)
             | StatementKind::Insert(_)
             | StatementKind::Update(_)
             | StatementKind::Delete(_) => {
@@ -125,7 +125,7 @@ impl Session {
     }
 
     /// Plans a statement that does not run yet: in the open transaction, whose tables it may have made, or a passing one.
-    async fn plan_ahead(&mut self, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
+    pub(super) async fn plan_ahead(&mut self, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
         if let Some(handle) = self.open_transaction().and_then(|open| open.handle.clone()) {
             return self.interrupt.within(self.plan(&handle, prepared)).await;
         }
@@ -189,13 +189,14 @@ impl Session {
     }
 
     /// Runs a statement in the transaction that is open; outside BEGIN one is opened for it and those that follow.
-    async fn run_in_transaction(&mut self, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Outcome> {
+    pub(super) async fn run_in_transaction(&mut self, prepared: &Prepared, parameters: &[Datum]) -> SqlResult<Outcome> {
         let kind = &prepared.statement.kind;
         if prepared.statement.as_of.is_some() {
             let error = SqlError::unsupported("AS OF SYSTEM TIME inside a transaction is not supported");
             return Err(error.with_hint("Write BEGIN AS OF SYSTEM TIME '…'."));
         }
         let (handle, mode) = self.transaction().await?;
+        self.note_rounds(&handle).await;
         let locks = kind.locks_rows();
         if mode.is_read_only() && (locks || kind.writes()) {
             return Err(SqlError::read_only(kind.name()));

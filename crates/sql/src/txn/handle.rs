@@ -2,7 +2,7 @@
 
 use crate::catalog::CatalogView;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::txn::{Deferred, Home};
+use crate::txn::{Deferred, Home, Trace};
 use rhumb_commit::one_shot::operation::Operation;
 use rhumb_commit::transaction::{CommitOptions, Operated, ReadMode, Transaction, TxnError};
 use std::fmt;
@@ -54,6 +54,14 @@ impl TransactionHandle {
     pub async fn lock(&self) -> SqlResult<MappedMutexGuard<'_, Active>> {
         MutexGuard::try_map(self.0.lock().await, Option::as_mut)
             .map_err(|_| SqlError::new(SqlState::NoActiveSqlTransaction, "the transaction of this result has ended"))
+    }
+
+    /// Notes the rounds of the transaction from here on.
+    pub async fn trace(&self, trace: &Trace) {
+        let mut slot = self.0.lock().await;
+        if let Some(active) = slot.take() {
+            *slot = Some(Active { txn: trace.of(active.txn), ..active });
+        }
     }
 
     /// True if no constraints are to be looked at before it commits.

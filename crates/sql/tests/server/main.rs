@@ -5,6 +5,7 @@ mod arrays;
 mod checks;
 mod copy;
 mod deep;
+mod explain;
 mod foreign_keys;
 mod information;
 mod limits;

@@ -9,6 +9,7 @@ mod transaction;
 use async_trait::async_trait;
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::transaction::{CommitOptions, Gateway, ReadMode, RegionStatus, Role, Transaction, TxnError};
+use rhumb_commit::wan::{Step, Wait, by_majority};
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -196,6 +197,10 @@ impl Gateway for LocalGateway {
             reads_at: None,
             commits_at: None,
         }]
+    }
+
+    fn wait(&self, step: Step) -> Option<Wait> {
+        by_majority(&self.regions(), step)
     }
 }
 
