@@ -4,11 +4,12 @@
 //! a certificate for serving, by an authority that is believed, with the name of a site. Who is about to join knows the CA by its fingerprint alone.
 
 use super::config::{provider, roots, said};
+use super::verifiers::{check_length, of_servers};
 use super::{Files, Stream, TlsError};
 use crate::certificate::{self, Certificate, Fingerprint};
 use crate::identity::{Identity, chain};
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::fmt;
@@ -38,7 +39,7 @@ impl Client {
         let authorities = chain(&files.authorities).map_err(TlsError::from)?;
         let identity = Identity::load(&files.certificate, &files.key).map_err(TlsError::from)?;
         let roots = roots(&authorities).map_err(ClientError::Config)?;
-        Client::new(Believed::Roots(verifier(roots).map_err(ClientError::Config)?), Some(&identity))
+        Client::new(Believed::Roots(of_servers(roots).map_err(ClientError::Config)?), Some(&identity))
     }
 
     /// One that believes the authority of this fingerprint, and has no certificate yet.
@@ -65,13 +66,9 @@ impl Client {
     }
 }
 
-fn verifier(roots: Arc<RootCertStore>) -> Result<Arc<WebPkiServerVerifier>, String> {
-    WebPkiServerVerifier::builder_with_provider(roots, provider()).build().map_err(|error| error.to_string())
-}
-
 /// Whose certificates are believed.
 enum Believed {
-    Roots(Arc<WebPkiServerVerifier>),
+    Roots(Arc<dyn ServerCertVerifier>),
     Pinned(Fingerprint),
 }
 
@@ -82,7 +79,7 @@ impl fmt::Debug for Believed {
 }
 
 impl Believed {
-    fn verifier(&self, chain: &[CertificateDer<'_>]) -> Result<Arc<WebPkiServerVerifier>, Error> {
+    fn verifier(&self, chain: &[CertificateDer<'_>]) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         match self {
             Believed::Roots(verifier) => Ok(Arc::clone(verifier)),
             Believed::Pinned(fingerprint) => {
@@ -90,7 +87,7 @@ impl Believed {
                 let authority = authority.ok_or(Error::InvalidCertificate(CertificateError::UnknownIssuer))?;
                 let mut roots = RootCertStore::empty();
                 roots.add(authority.clone().into_owned())?;
-                verifier(Arc::new(roots)).map_err(Error::General)
+                of_servers(Arc::new(roots)).map_err(Error::General)
             }
         }
     }
@@ -105,6 +102,7 @@ impl ServerCertVerifier for Believed {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        check_length(intermediates)?;
         let verifier = self.verifier(intermediates)?;
         let name = match server_name {
             ServerName::IpAddress(_) => {

@@ -1,9 +1,11 @@
 //! The configurations of `rustls`, one per port and one for connecting.
 
+use super::verifiers::{CHAIN_MAX, of_clients, of_servers};
 use crate::identity::Identity;
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::server::NoServerSessionStorage;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use rustls_pki_types::CertificateDer;
 use std::sync::Arc;
@@ -35,11 +37,15 @@ pub struct Configs {
 
 impl Configs {
     pub fn new(authorities: &[CertificateDer<'static>], identity: &Identity) -> Result<Configs, String> {
+        if identity.chain.len() > CHAIN_MAX {
+            return Err(format!("holds {} certificates; nobody looks at more than {CHAIN_MAX}", identity.chain.len()));
+        }
         let roots = roots(authorities)?;
+        let certified = of_clients(Arc::clone(&roots), true)?;
         Ok(Configs {
-            peer: server(&roots, identity, true, None)?,
-            sql: server(&roots, identity, true, Some(POSTGRES))?,
-            http: server(&roots, identity, false, Some(HTTP))?,
+            peer: server(&certified, identity, None)?,
+            sql: server(&certified, identity, Some(POSTGRES))?,
+            http: server(&of_clients(Arc::clone(&roots), false)?, identity, Some(HTTP))?,
             client: Arc::new(client(roots, identity)?),
         })
     }
@@ -69,11 +75,9 @@ pub fn roots(authorities: &[CertificateDer<'static>]) -> Result<Arc<RootCertStor
     Ok(Arc::new(roots))
 }
 
-fn server(roots: &Arc<RootCertStore>, identity: &Identity, must_show: bool, protocol: Option<&[u8]>) -> Result<Arc<ServerConfig>, String> {
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider());
-    let verifier = if must_show { verifier } else { verifier.allow_unauthenticated() };
+fn server(clients: &Arc<dyn ClientCertVerifier>, identity: &Identity, protocol: Option<&[u8]>) -> Result<Arc<ServerConfig>, String> {
     let versions = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(said)?;
-    let verified = versions.with_client_cert_verifier(verifier.build().map_err(|error| error.to_string())?);
+    let verified = versions.with_client_cert_verifier(Arc::clone(clients));
     let mut config = verified.with_single_cert(identity.chain.clone(), identity.key.clone_key()).map_err(said)?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
@@ -83,7 +87,7 @@ fn server(roots: &Arc<RootCertStore>, identity: &Identity, must_show: bool, prot
 
 fn client(roots: Arc<RootCertStore>, identity: &Identity) -> Result<ClientConfig, String> {
     let versions = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(said)?;
-    let verified = versions.with_root_certificates(roots);
+    let verified = versions.dangerous().with_custom_certificate_verifier(of_servers(roots)?);
     let mut config = verified.with_client_auth_cert(identity.chain.clone(), identity.key.clone_key()).map_err(said)?;
     config.resumption = Resumption::disabled();
     Ok(config)

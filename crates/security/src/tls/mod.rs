@@ -12,12 +12,14 @@ mod client;
 mod config;
 mod handshakes;
 mod stream;
+mod verifiers;
 
 pub use acceptor::{Acceptor, HANDSHAKE_MAX, HandshakeError};
 pub use client::{Client, ClientError};
 pub use config::Port;
 pub use handshakes::HANDSHAKES_MAX;
 pub use stream::{Reader, Stream, Writer};
+pub use verifiers::CHAIN_MAX;
 
 use crate::certificate::Certificate;
 use crate::files::{self, FileError};

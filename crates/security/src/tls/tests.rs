@@ -245,3 +245,42 @@ async fn plain_text_and_old_tls_are_no_handshake() {
         assert!(answer.len() <= 7, "{answer:?}");
     }
 }
+
+#[tokio::test]
+async fn chains_of_many_certificates_are_not_looked_at() {
+    let ca = Ca::new();
+    let california = ca.site("california");
+    let files = ca.files("root", &Subject::Client { user: "root".into() });
+    let good = std::fs::read(&files.certificate).expect("text");
+    let padded = |count: usize| [good.clone(), ca.authority.roots_pem().into_bytes().repeat(count)].concat();
+    for port in [Port::Peer, Port::Sql, Port::Resp, Port::Http] {
+        for (more, is_served) in [(CHAIN_MAX - 1, true), (CHAIN_MAX, false)] {
+            put(&files.certificate, &padded(more));
+            let client = Client::load(&files).expect("a client");
+            let (served, _) = meet(&california, port, async |stream| client.connect(stream, "127.0.0.1").await).await;
+            assert_eq!(served.is_ok(), is_served, "{port:?}, {more} more: {:?}", served.err());
+        }
+    }
+    // A site that would show as many is told so.
+    let own = california.files().certificate.clone();
+    let whole = std::fs::read(&own).expect("text");
+    put(&own, &[whole.clone(), ca.authority.roots_pem().into_bytes().repeat(CHAIN_MAX)].concat());
+    assert!(matches!(california.reload(), Reload::Broken(_)));
+    // And nobody who connects looks at them either.
+    let virginia = ca.site("virginia");
+    let identity = Identity::load(&own, &own).expect("whole");
+    let server = rustls::ServerConfig::builder_with_provider(config::provider()).with_safe_default_protocol_versions().expect("some");
+    let server = server.with_no_client_auth().with_single_cert(identity.chain, identity.key).expect("they belong together");
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(server));
+    put(&own, &whole);
+    let client = Client::load(&ca.files("root", &Subject::Client { user: "root".into() })).expect("a client");
+    for as_site in [true, false] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let stream = TcpStream::connect(listener.local_addr().expect("bound")).await.expect("connected");
+        let (socket, _) = listener.accept().await.expect("accepted");
+        let connect =
+            async { if as_site { virginia.connect(stream, &name("california")).await } else { client.connect(stream, "127.0.0.1").await } };
+        let (_, asked) = tokio::join!(acceptor.accept(socket), connect);
+        assert!(asked.expect_err("too many").to_string().contains("more than 5 certificates"), "{as_site}");
+    }
+}
