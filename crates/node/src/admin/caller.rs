@@ -1,9 +1,9 @@
 //! Who asks over HTTP, and what that lets them ask.
 //!
-//! In plain text on the loopback everybody on the machine may ask everything. Over TLS whoever has a certificate of the cluster may, and a stranger is
+//! In plain text on the loopback everybody on the machine may ask everything. Over TLS whoever has a certificate of the cluster may, and an anonymous client is
 //! told no more than probes are: whether the process runs, and whether it serves. Who has a token may join with it.
 //!
-//! Invariant: no route but those of [`OPEN`] sees a request of a stranger.
+//! Invariant: no route but those of [`OPEN`] sees a request of an anonymous client.
 
 use super::OPEN;
 use super::failed::Failed;
@@ -19,16 +19,16 @@ use std::sync::Arc;
 pub enum Caller {
     /// Somebody on this machine.
     Local,
-    /// Somebody without a certificate.
-    Stranger,
+    /// An anonymous client: one that has shown no certificate.
+    Anonymous,
     /// The owner of this certificate, which an authority of the cluster has signed.
     Certified(Arc<Certificate>),
 }
 
 /// Lets a request through to the routes, or refuses it.
 pub async fn check(request: Request, next: Next) -> Response {
-    let stranger = matches!(request.extensions().get(), Some(Caller::Stranger) | None);
-    if stranger && !OPEN.contains(&request.uri().path()) {
+    let is_anonymous = matches!(request.extensions().get(), Some(Caller::Anonymous) | None);
+    if is_anonymous && !OPEN.contains(&request.uri().path()) {
         let why = "show a certificate of this cluster, such as `rhumb init` makes for the administrator; without one only the probes /healthz and /readyz are answered";
         return Failed::new(Code::Unauthenticated, why).into_response();
     }

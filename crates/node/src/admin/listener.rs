@@ -171,7 +171,7 @@ async fn connection((stream, tls): (TcpStream, Option<Acceptor>), routes: Router
 async fn open(stream: TcpStream, tls: Option<Acceptor>) -> Result<(Stream, Caller), HandshakeError> {
     let Some(tls) = tls else { return Ok((stream.into(), Caller::Local)) };
     let stream = tls.accept(stream).await?;
-    let caller = stream.peer().map_or(Caller::Stranger, |certificate| Caller::Certified(Arc::new(certificate)));
+    let caller = stream.peer().map_or(Caller::Anonymous, |certificate| Caller::Certified(Arc::new(certificate)));
     Ok((stream, caller))
 }
 

@@ -20,7 +20,7 @@
 //!
 //! How many may ask, and how slowly, is bounded ([`listener`]).
 //! A site that is stopping answers what it has been asked, and then only probes, that is [`PROBES`]: all else is refused.
-//! Pages of other sites in a browser are refused all of it (`origin.rs`), strangers all but probes (`caller.rs`).
+//! Pages of other sites in a browser are refused all of it (`origin.rs`), anonymous clients all but probes (`caller.rs`).
 
 mod body;
 mod caller;
@@ -61,7 +61,7 @@ use utoipa_axum::routes;
 /// What is asked by who looks after the process, and tells how it is until its end.
 pub const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-/// What a stranger may ask: [`PROBES`], and to join, for which a token is shown.
+/// What an anonymous client may ask: [`PROBES`], and to join, for which a token is shown.
 pub const OPEN: [&str; 3] = [PROBES[0], PROBES[1], "/join"];
 
 /// The routes of a site.
