@@ -7,6 +7,7 @@
 //!   identity    a private key with its certificate, in one file
 //!   certificate what a certificate says
 //!   name        what a site is called in certificates
+//!   crowd       who has proved nothing yet, and who of them leaves when there are too many
 //!   files       private files, replaced whole
 //! ```
 //! Each uses only those below it.
@@ -16,6 +17,7 @@
 
 pub mod authority;
 pub mod certificate;
+pub mod crowd;
 pub mod files;
 pub mod identity;
 pub mod name;

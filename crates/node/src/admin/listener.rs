@@ -6,7 +6,7 @@
 //!       └─────────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //! Of a connection on the left the client owes something; one on the right has been asked something. When all places are taken and another
-//! client comes, the one that owes longest leaves. So half-sent requests, however many, keep nobody out who sends a whole one.
+//! client comes, the one that owes longest leaves, of those from where most come. So half-sent requests, however many, keep nobody out who sends a whole one.
 //!
 //! Told to stop, it closes the connections on the left of which nothing has come, and every other one after its answer. Who connects later
 //! is still served, for the sake of probes: to all others the routes say that the site is stopping.
@@ -28,10 +28,11 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rhumb_api::error::Code;
+use rhumb_security::crowd::{Crowd, Ticket};
 use rhumb_security::tls::{Acceptor, HandshakeError, Stream};
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -101,15 +102,15 @@ impl Door {
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
-                    Ok((stream, _)) => {
+                    Ok((stream, address)) => {
+                        let place = Place::new(Arc::clone(&self.waiting), address.ip());
                         if self.connections.len() >= CONNECTIONS_MAX {
-                            // Where all are being answered, nobody leaves for another.
-                            if !lock(&self.waiting).dismiss() {
-                                continue;
-                            }
+                            let leaves = lock(&self.waiting).dismiss();
+                            // Where all are being answered, nobody leaves for another; and whoever comes in numbers leaves itself.
+                            let Some(leaves) = leaves.filter(|leaves| !Arc::ptr_eq(leaves, &place.dismissed)) else { continue };
+                            leaves.notify_one();
                             self.connections.join_next().await;
                         }
-                        let place = Place::new(Arc::clone(&self.waiting));
                         self.connections.spawn(connection((stream, self.tls.clone()), self.routes.clone(), place, leave.subscribe()));
                     }
                     Err(error) => {
@@ -214,31 +215,7 @@ fn refuse(failed: Failed) -> Response<Body> {
 }
 
 /// The connections of which the client owes something.
-#[derive(Default)]
-struct Waiting {
-    next: u64,
-    /// In the order in which they began to wait.
-    places: BTreeMap<u64, Arc<Notify>>,
-}
-
-impl Waiting {
-    fn enter(&mut self, place: Arc<Notify>) -> u64 {
-        self.next += 1;
-        self.places.insert(self.next, place);
-        self.next
-    }
-
-    /// Has the one leave that waits longest. False if none waits.
-    fn dismiss(&mut self) -> bool {
-        match self.places.pop_first() {
-            Some((_, place)) => {
-                place.notify_one();
-                true
-            }
-            None => false,
-        }
-    }
-}
+type Waiting = Crowd<Arc<Notify>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -248,25 +225,27 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Place {
     waiting: Arc<Mutex<Waiting>>,
     dismissed: Arc<Notify>,
-    /// Since when it waits, if it does.
-    since: Mutex<Option<u64>>,
+    /// Where its client comes from.
+    address: IpAddr,
+    /// Its place among those that wait, if it does.
+    ticket: Mutex<Option<Ticket>>,
 }
 
 impl Place {
-    /// That of a connection just made.
-    fn new(waiting: Arc<Mutex<Waiting>>) -> Place {
-        let dismissed = Arc::new(Notify::new());
-        let since = lock(&waiting).enter(Arc::clone(&dismissed));
-        Place { waiting, dismissed, since: Mutex::new(Some(since)) }
+    /// That of a connection just made from `address`.
+    fn new(waiting: Arc<Mutex<Waiting>>, address: IpAddr) -> Place {
+        let place = Place { waiting, dismissed: Arc::new(Notify::new()), address, ticket: Mutex::default() };
+        place.begin();
+        place
     }
 
     fn begin(&self) {
-        *lock(&self.since) = Some(lock(&self.waiting).enter(Arc::clone(&self.dismissed)));
+        *lock(&self.ticket) = Some(lock(&self.waiting).enter(self.address, Arc::clone(&self.dismissed)));
     }
 
     fn end(&self) {
-        if let Some(since) = lock(&self.since).take() {
-            lock(&self.waiting).places.remove(&since);
+        if let Some(ticket) = lock(&self.ticket).take() {
+            lock(&self.waiting).leave(ticket);
         }
     }
 }

@@ -7,6 +7,7 @@ use super::{Tls, config};
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -45,7 +46,8 @@ impl Acceptor {
 
     /// Makes a connection out of `stream`, whose other end has to begin a handshake.
     pub async fn accept(&self, stream: TcpStream) -> Result<Stream, HandshakeError> {
-        self.within(self.handshake(stream)).await
+        let address = stream.peer_addr()?.ip();
+        self.within(address, self.handshake(stream)).await
     }
 
     /// The same without the bounds, for who keeps to them by [`Acceptor::within`].
@@ -54,9 +56,10 @@ impl Acceptor {
         Ok(Stream::from(acceptor.accept(stream).await?))
     }
 
-    /// Waits for what comes before a connection is encrypted: no longer than [`HANDSHAKE_MAX`], and not while too many younger ones are about it.
-    pub async fn within<T, E: From<HandshakeError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
-        let place = self.handshakes.enter();
+    /// Waits for what comes before the connection of who comes from `address` is encrypted: no longer than [`HANDSHAKE_MAX`], and not while too many others
+    /// are about it.
+    pub async fn within<T, E: From<HandshakeError>>(&self, address: IpAddr, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let place = self.handshakes.enter(address);
         tokio::select! {
             biased;
             () = place.dismissed() => Err(HandshakeError::Crowded.into()),

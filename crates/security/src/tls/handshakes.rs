@@ -1,9 +1,10 @@
 //! The connections of a port that are about their handshakes.
 //!
-//! Their number is bounded. One more takes the place of the oldest: a handshake takes two round trips, so whoever only keeps connections open
-//! keeps nobody out, and those whose handshake is done are not counted.
+//! Their number is bounded, and one more has another leave ([`Crowd`]): a handshake takes two round trips, so whoever only keeps connections open
+//! keeps nobody out, nor does who makes many, and those whose handshake is done are not counted.
 
-use std::collections::BTreeMap;
+use crate::crowd::{Crowd, Ticket};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -12,39 +13,28 @@ pub const HANDSHAKES_MAX: usize = 128;
 
 /// The handshakes under way at a port.
 #[derive(Default)]
-pub struct Handshakes(Mutex<Waiting>);
-
-#[derive(Default)]
-struct Waiting {
-    next: u64,
-    /// In the order in which they began.
-    places: BTreeMap<u64, Arc<Notify>>,
-}
+pub struct Handshakes(Mutex<Crowd<Arc<Notify>>>);
 
 /// The place of one; free again when dropped.
 pub struct Place<'a> {
     handshakes: &'a Handshakes,
-    number: u64,
+    ticket: Ticket,
     dismissed: Arc<Notify>,
 }
 
 impl Handshakes {
-    /// Takes a place, that of the oldest if there is no other.
-    pub fn enter(&self) -> Place<'_> {
+    /// Takes a place for who comes from `address`, that of another if there is no free one.
+    pub fn enter(&self, address: IpAddr) -> Place<'_> {
         let dismissed = Arc::new(Notify::new());
         let mut waiting = self.lock();
-        waiting.next += 1;
-        let number = waiting.next;
-        waiting.places.insert(number, Arc::clone(&dismissed));
-        if waiting.places.len() > HANDSHAKES_MAX
-            && let Some((_, oldest)) = waiting.places.pop_first()
-        {
-            oldest.notify_one();
+        let ticket = waiting.enter(address, Arc::clone(&dismissed));
+        if let Some(other) = waiting.beyond(HANDSHAKES_MAX) {
+            other.notify_one();
         }
-        Place { handshakes: self, number, dismissed }
+        Place { handshakes: self, ticket, dismissed }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Crowd<Arc<Notify>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -58,7 +48,7 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.handshakes.lock().places.remove(&self.number);
+        self.handshakes.lock().leave(self.ticket);
     }
 }
 
@@ -74,17 +64,16 @@ mod tests {
     }
 
     #[test]
-    fn one_too_many_takes_the_place_of_the_oldest() {
+    fn one_more_takes_the_place_of_the_oldest_from_where_most_come() {
         let handshakes = Handshakes::default();
-        let mut places: Vec<Place<'_>> = (0..HANDSHAKES_MAX).map(|_| handshakes.enter()).collect();
-        assert!(!places.iter().any(is_dismissed));
-        drop(places.remove(7));
-        places.push(handshakes.enter());
-        assert!(!places.iter().any(is_dismissed), "one had gone");
-        places.push(handshakes.enter());
-        let dismissed: Vec<usize> = (0..places.len()).filter(|&index| is_dismissed(&places[index])).collect();
-        assert_eq!(dismissed, [0]);
+        let (site, flood): (IpAddr, IpAddr) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let first = handshakes.enter(site);
+        let mut places: Vec<Place<'_>> = (1..HANDSHAKES_MAX).map(|_| handshakes.enter(flood)).collect();
+        assert!(!is_dismissed(&first) && !places.iter().any(is_dismissed));
+        places.push(handshakes.enter(flood));
+        assert_eq!(places.iter().map(is_dismissed).position(|dismissed| dismissed), Some(0));
+        assert!(!is_dismissed(&first), "it is alone where it comes from");
         drop(places);
-        assert!(handshakes.lock().places.is_empty());
+        assert_eq!(handshakes.lock().len(), 1);
     }
 }

@@ -45,7 +45,8 @@ pub enum Encrypted {
 
 /// Encrypts a connection, within the bounds of `tls`.
 pub async fn encrypt(stream: TcpStream, tls: &Acceptor) -> Result<Encrypted, Ending> {
-    tls.within(negotiate(stream, tls)).await
+    let address = stream.peer_addr()?.ip();
+    tls.within(address, negotiate(stream, tls)).await
 }
 
 async fn negotiate(mut stream: TcpStream, tls: &Acceptor) -> Result<Encrypted, Ending> {
