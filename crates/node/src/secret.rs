@@ -6,11 +6,12 @@
 //! Invariants: a file that others than its owner can read is refused, and so is one that holds fewer bytes; nothing prints the secret.
 
 use hmac::{Hmac, KeyInit, Mac};
+use rhumb_security::files::{self, FileError};
 use sha2::Sha256;
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -62,13 +63,14 @@ impl Secret {
 
     /// Makes a new one in the file `path`, which only its owner can read and which is not there yet.
     pub fn create(path: &Path) -> Result<(), SecretError> {
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::AlreadyExists => SecretError::Exists { path: path.to_owned() },
-            _ => SecretError::Io { path: path.to_owned(), reason: error },
-        };
-        let text = hex::encode(random::<SECRET_BYTES>().map_err(failed)?) + "\n";
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
+        let io = |reason| SecretError::Io { path: path.to_owned(), reason };
+        let text = hex::encode(random::<SECRET_BYTES>().map_err(io)?) + "\n";
+        // Whole or not at all: half a secret would be none for ever.
+        files::create_private(path, text.as_bytes()).map_err(|error| match error {
+            FileError::Io { reason, .. } if reason.kind() == io::ErrorKind::AlreadyExists => SecretError::Exists { path: path.to_owned() },
+            FileError::Io { reason, .. } => io(reason),
+            error => io(io::Error::other(error)),
+        })
     }
 
     /// The one in the file `path`.
