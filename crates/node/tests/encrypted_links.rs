@@ -68,7 +68,7 @@ impl Cluster {
         Tls::load(tls.files, name("virginia")).expect("whole")
     }
 
-    async fn connected(&self, tls: &Tls) -> std::io::Result<Stream> {
+    async fn connected(&self, tls: &Arc<Tls>) -> std::io::Result<Stream> {
         let stream = TcpStream::connect(self.configs[0].listen.peer).await.expect("it listens");
         tls.connect(stream, &name("california")).await
     }

@@ -6,7 +6,7 @@ use rustls_pki_types::pem::PemObject;
 use sha2::{Digest, Sha256};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
-use x509_parser::extensions::GeneralName;
+use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// The most names of a certificate that are looked at.
@@ -34,6 +34,12 @@ pub struct Certificate {
     pub serves: bool,
     /// What tells it from every other.
     pub fingerprint: Fingerprint,
+    /// The SHA-256 of its public key.
+    pub key: Fingerprint,
+    /// What it calls its own key, if it says so, as CAs do.
+    pub key_id: Option<Vec<u8>>,
+    /// What it calls the key that has signed it, if it says so.
+    pub signer_id: Option<Vec<u8>>,
 }
 
 /// Bytes that are no certificate, or one that this does not go by.
@@ -44,6 +50,11 @@ pub struct Unreadable(&'static str);
 /// The fingerprint of a certificate.
 pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
     Sha256::digest(certificate).into()
+}
+
+/// The fingerprint of a public key, of which these are the bits.
+pub(crate) fn key_fingerprint(bits: &[u8]) -> Fingerprint {
+    Sha256::digest(bits).into()
 }
 
 /// All certificates of a PEM text, in order; other parts of it are passed over.
@@ -84,6 +95,14 @@ impl Certificate {
         let common = |name: &x509_parser::x509::X509Name<'_>| {
             name.iter_common_name().next().and_then(|name| name.as_str().ok()).unwrap_or_default().to_owned()
         };
+        let (mut key_id, mut signer_id) = (None, None);
+        for extension in certificate.extensions() {
+            match extension.parsed_extension() {
+                ParsedExtension::SubjectKeyIdentifier(id) => key_id = Some(id.0.to_vec()),
+                ParsedExtension::AuthorityKeyIdentifier(id) => signer_id = id.key_identifier.as_ref().map(|id| id.0.to_vec()),
+                _ => {}
+            }
+        }
         Ok(Certificate {
             subject: common(certificate.subject()),
             issuer: common(certificate.issuer()),
@@ -93,6 +112,9 @@ impl Certificate {
             is_authority: certificate.is_ca(),
             serves: usage.is_none_or(|usage| usage.value.any || usage.value.server_auth),
             fingerprint: Sha256::digest(der).into(),
+            key: key_fingerprint(&certificate.public_key().subject_public_key.data),
+            key_id,
+            signer_id,
         })
     }
 
@@ -101,8 +123,16 @@ impl Certificate {
         self.names.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
-    /// True once less than a third of its time is left.
+    /// True if the key of `authority` has signed it, by what both say. Names do not tell: two CAs may have the same.
+    pub fn is_signed_by(&self, authority: &Certificate) -> bool {
+        self.issuer == authority.subject && self.signer_id == authority.key_id
+    }
+
+    /// True once less than a third of its time is left; also before it begins, as one does that was made while a clock was ahead.
     pub fn is_due(&self, now: SystemTime) -> bool {
+        if now < self.from {
+            return true;
+        }
         let whole = self.until.duration_since(self.from).unwrap_or_default();
         self.until.duration_since(now).unwrap_or_default() < whole / 3
     }

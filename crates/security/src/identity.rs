@@ -71,9 +71,16 @@ pub struct Identity {
 impl Identity {
     /// Reads the certificates in `certificate` and the key in `key`, which may be the same file.
     pub fn load(certificate: &Path, key: &Path) -> Result<Identity, FileError> {
-        let chain = chain(certificate)?;
         let pem = files::read_private(key)?;
-        let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| FileError::content(key, "holds no private key in PEM"))?;
+        // What is replaced whole is read whole.
+        let certificates = if certificate == key { pem.clone() } else { files::read(certificate)? };
+        Identity::of((certificate, &certificates), (key, &pem))
+    }
+
+    /// The same out of what these files hold.
+    pub fn of((path, certificates): (&Path, &[u8]), (key_path, key): (&Path, &[u8])) -> Result<Identity, FileError> {
+        let chain = chain_of(path, certificates)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| FileError::content(key_path, "holds no private key in PEM"))?;
         Ok(Identity { chain, key })
     }
 
@@ -91,6 +98,11 @@ impl fmt::Debug for Identity {
 
 /// The certificates in a file, at least one.
 pub fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
-    let chain = certificate::all_of(&files::read(path)?).map_err(|error| FileError::content(path, error.to_string()))?;
+    chain_of(path, &files::read(path)?)
+}
+
+/// The same out of what the file holds.
+pub(crate) fn chain_of(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, FileError> {
+    let chain = certificate::all_of(pem).map_err(|error| FileError::content(path, error.to_string()))?;
     if chain.is_empty() { Err(FileError::content(path, "holds no certificate in PEM")) } else { Ok(chain) }
 }

@@ -116,7 +116,7 @@ async fn ask(tls: &Arc<Tls>, setup: &TlsSetup, request: Option<String>) -> Resul
     }
 }
 
-async fn ask_site(tls: &Tls, renewal: &RenewalSetup, request: Option<String>) -> Result<Certificates, Failure> {
+async fn ask_site(tls: &Arc<Tls>, renewal: &RenewalSetup, request: Option<String>) -> Result<Certificates, Failure> {
     let stream = tls.connect(TcpStream::connect(renewal.http).await?, &renewal.site).await?;
     let (method, body) = match request {
         None => (Method::GET, String::new()),

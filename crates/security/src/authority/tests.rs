@@ -34,6 +34,13 @@ fn a_site_gets_the_names_that_it_is_given_and_no_others() {
         !leaf.is_due(now()) && !leaf.is_due(now() + LEAF_HOLDS / 2) && leaf.is_due(now() + LEAF_HOLDS * 7 / 10) && leaf.is_due(leaf.until)
     );
 
+    let ahead = first(&authority.issue(&site("california", &[]), now() + LEAF_HOLDS).expect("signed"));
+    assert!(ahead.is_due(now()), "made while a clock was ahead");
+    let root = Certificate::read(&authority.roots()[0]).expect("a certificate");
+    let other = Authority::create(tempfile::tempdir().expect("a folder").path(), "shop", now()).expect("made");
+    let other = Certificate::read(&other.roots()[0]).expect("a certificate");
+    assert!(leaf.is_signed_by(&root) && leaf.issuer == other.subject && !leaf.is_signed_by(&other), "of one name and two keys");
+
     assert_eq!(Subject::of(&leaf), Some(site("california", &["localhost", "db.example.com"])));
 
     let admin = first(&authority.issue(&Subject::Client { user: "root".into() }, now()).expect("signed"));

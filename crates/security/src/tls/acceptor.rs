@@ -2,6 +2,7 @@
 
 use super::config::Port;
 use super::handshakes::{HANDSHAKES_MAX, Handshakes};
+use super::lease::Lease;
 use super::stream::Stream;
 use super::{Tls, config};
 use std::fmt;
@@ -52,8 +53,9 @@ impl Acceptor {
 
     /// The same without the bounds, for who keeps to them by [`Acceptor::within`].
     pub async fn handshake(&self, stream: TcpStream) -> Result<Stream, HandshakeError> {
+        let changes = self.tls.changes();
         let acceptor = TlsAcceptor::from(self.tls.current().configs.server(self.port));
-        Ok(Stream::from(acceptor.accept(stream).await?))
+        Ok(Stream::encrypted(acceptor.accept(stream).await?, |chain| Lease::new(Arc::clone(&self.tls), changes, chain)))
     }
 
     /// Waits for what comes before the connection of who comes from `address` is encrypted: no longer than [`HANDSHAKE_MAX`], and not while too many others

@@ -4,6 +4,7 @@
 //! a certificate for serving, by an authority that is believed, with the name of a site. Who is about to join knows the CA by its fingerprint alone.
 
 use super::config::{provider, roots, said};
+use super::lease::Lease;
 use super::verifiers::{check_length, of_servers};
 use super::{Files, Stream, TlsError};
 use crate::certificate::{self, Certificate, Fingerprint};
@@ -62,7 +63,7 @@ impl Client {
     /// Makes a connection to `host`, a name or an address, out of `stream`.
     pub async fn connect(&self, stream: TcpStream, host: &str) -> io::Result<Stream> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| io::Error::other(format!("`{host}` is no name of a host")))?;
-        Ok(Stream::from(self.0.connect(name, stream).await?))
+        Ok(Stream::encrypted(self.0.connect(name, stream).await?, |_| Lease::unlimited()))
     }
 }
 

@@ -3,12 +3,14 @@
 use super::verifiers::{CHAIN_MAX, of_clients, of_servers};
 use crate::identity::Identity;
 use rustls::client::Resumption;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
-use rustls_pki_types::CertificateDer;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A kind of port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct Configs {
     sql: Arc<ServerConfig>,
     http: Arc<ServerConfig>,
     client: Arc<ClientConfig>,
+    clients: Arc<dyn ClientCertVerifier>,
+    servers: Arc<dyn ServerCertVerifier>,
 }
 
 impl Configs {
@@ -42,11 +46,14 @@ impl Configs {
         }
         let roots = roots(authorities)?;
         let certified = of_clients(Arc::clone(&roots), true)?;
+        let servers = of_servers(Arc::clone(&roots))?;
         Ok(Configs {
             peer: server(&certified, identity, None)?,
             sql: server(&certified, identity, Some(POSTGRES))?,
-            http: server(&of_clients(Arc::clone(&roots), false)?, identity, Some(HTTP))?,
-            client: Arc::new(client(roots, identity)?),
+            http: server(&of_clients(roots, false)?, identity, Some(HTTP))?,
+            client: Arc::new(client(&servers, identity)?),
+            clients: certified,
+            servers,
         })
     }
 
@@ -56,6 +63,18 @@ impl Configs {
             Port::Sql => &self.sql,
             Port::Http => &self.http,
         })
+    }
+
+    /// Whether a site believes what a client has shown, at `now`.
+    pub fn check_client(&self, chain: &[CertificateDer<'_>], now: SystemTime) -> Result<(), String> {
+        let (own, others) = chain.split_first().ok_or("no certificate was shown")?;
+        self.clients.verify_client_cert(own, others, unix(now)).map(drop).map_err(said)
+    }
+
+    /// The same of what a server called `name` has shown.
+    pub fn check_server(&self, chain: &[CertificateDer<'_>], name: &ServerName<'_>, now: SystemTime) -> Result<(), String> {
+        let (own, others) = chain.split_first().ok_or("no certificate was shown")?;
+        self.servers.verify_server_cert(own, others, name, &[], unix(now)).map(drop).map_err(said)
     }
 
     pub fn client(&self) -> Arc<ClientConfig> {
@@ -85,12 +104,16 @@ fn server(clients: &Arc<dyn ClientCertVerifier>, identity: &Identity, protocol: 
     Ok(Arc::new(config))
 }
 
-fn client(roots: Arc<RootCertStore>, identity: &Identity) -> Result<ClientConfig, String> {
+fn client(servers: &Arc<dyn ServerCertVerifier>, identity: &Identity) -> Result<ClientConfig, String> {
     let versions = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(said)?;
-    let verified = versions.dangerous().with_custom_certificate_verifier(of_servers(roots)?);
+    let verified = versions.dangerous().with_custom_certificate_verifier(Arc::clone(servers));
     let mut config = verified.with_client_auth_cert(identity.chain.clone(), identity.key.clone_key()).map_err(said)?;
     config.resumption = Resumption::disabled();
     Ok(config)
+}
+
+fn unix(time: SystemTime) -> UnixTime {
+    UnixTime::since_unix_epoch(time.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 pub fn said(error: rustls::Error) -> String {

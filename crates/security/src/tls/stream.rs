@@ -1,12 +1,13 @@
 //! A connection, encrypted or on the loopback without it.
 //!
+//! An encrypted one ends when the certificate of the other end does, or is no longer believed ([`Lease`]): reading it fails then.
+//!
 //! What was written to an encrypted one may lie in its buffers until it is flushed: who writes flushes before it waits.
 
+use super::lease::Lease;
 use crate::certificate::Certificate;
 use crate::name::SiteName;
-use rustls::client::verify_server_name;
-use rustls::server::ParsedCertificate;
-use rustls_pki_types::{CertificateDer, ServerName};
+use rustls_pki_types::CertificateDer;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -14,7 +15,10 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio_rustls::{TlsStream, client, server};
+use tokio_rustls::TlsStream;
+
+/// What reading says then.
+const ENDED: &str = "the certificate of the other end has ended, or is no longer believed";
 
 /// A connection.
 #[derive(Debug)]
@@ -22,7 +26,7 @@ pub enum Stream {
     /// In plain text.
     Plain(TcpStream),
     /// Encrypted.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<TcpStream>>, Lease),
 }
 
 /// The half of a connection that is read.
@@ -31,7 +35,7 @@ pub enum Reader {
     /// In plain text.
     Plain(OwnedReadHalf),
     /// Encrypted.
-    Tls(ReadHalf<TlsStream<TcpStream>>),
+    Tls(ReadHalf<TlsStream<TcpStream>>, Lease),
 }
 
 /// The half of a connection that is written.
@@ -49,19 +53,17 @@ impl From<TcpStream> for Stream {
     }
 }
 
-impl From<server::TlsStream<TcpStream>> for Stream {
-    fn from(stream: server::TlsStream<TcpStream>) -> Stream {
-        Stream::Tls(Box::new(stream.into()))
-    }
-}
-
-impl From<client::TlsStream<TcpStream>> for Stream {
-    fn from(stream: client::TlsStream<TcpStream>) -> Stream {
-        Stream::Tls(Box::new(stream.into()))
-    }
-}
-
 impl Stream {
+    /// An encrypted one whose other end is who it is for as long as `lease` lets it.
+    pub(super) fn encrypted(stream: impl Into<TlsStream<TcpStream>>, lease: impl FnOnce(Vec<CertificateDer<'static>>) -> Lease) -> Stream {
+        let stream = stream.into();
+        let lease = match stream.get_ref().1.peer_certificates() {
+            Some(chain) => lease(chain.to_vec()),
+            None => Lease::unlimited(),
+        };
+        Stream::Tls(Box::new(stream), lease)
+    }
+
     /// Its two halves.
     pub fn into_split(self) -> (Reader, Writer) {
         match self {
@@ -69,9 +71,9 @@ impl Stream {
                 let (reader, writer) = stream.into_split();
                 (Reader::Plain(reader), Writer::Plain(writer))
             }
-            Stream::Tls(stream) => {
+            Stream::Tls(stream, lease) => {
                 let (reader, writer) = tokio::io::split(*stream);
-                (Reader::Tls(reader), Writer::Tls(writer))
+                (Reader::Tls(reader, lease), Writer::Tls(writer))
             }
         }
     }
@@ -80,7 +82,7 @@ impl Stream {
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Stream::Plain(stream) => stream.try_write(bytes),
-            Stream::Tls(_) => Err(io::ErrorKind::WouldBlock.into()),
+            Stream::Tls(..) => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 
@@ -88,7 +90,7 @@ impl Stream {
     pub fn peer_certificate(&self) -> Option<&CertificateDer<'static>> {
         match self {
             Stream::Plain(_) => None,
-            Stream::Tls(stream) => stream.get_ref().1.peer_certificates()?.first(),
+            Stream::Tls(stream, _) => stream.get_ref().1.peer_certificates()?.first(),
         }
     }
 
@@ -97,18 +99,16 @@ impl Stream {
         Certificate::read(self.peer_certificate()?).ok()
     }
 
-    /// True if the other end has the certificate of the site `name`.
+    /// True if the other end has the certificate of the site `name`: one that bears just this name, not a pattern for many, and may serve.
     pub fn is_of(&self, name: &SiteName) -> bool {
-        let Ok(name) = ServerName::try_from(name.to_string()) else { return false };
-        let Some(certificate) = self.peer_certificate() else { return false };
-        ParsedCertificate::try_from(certificate).is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
+        self.peer().is_some_and(|certificate| certificate.serves && certificate.sites().contains(name))
     }
 
     /// The protocol that both ends have agreed on, if they named any.
     pub fn protocol(&self) -> Option<&[u8]> {
         match self {
             Stream::Plain(_) => None,
-            Stream::Tls(stream) => stream.get_ref().1.alpn_protocol(),
+            Stream::Tls(stream, _) => stream.get_ref().1.alpn_protocol(),
         }
     }
 
@@ -116,7 +116,7 @@ impl Stream {
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Stream::Plain(stream) => stream.peer_addr(),
-            Stream::Tls(stream) => stream.get_ref().0.peer_addr(),
+            Stream::Tls(stream, _) => stream.get_ref().0.peer_addr(),
         }
     }
 }
@@ -128,11 +128,16 @@ macro_rules! either {
             fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
                 match self.get_mut() {
                     $name::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-                    $name::Tls(stream) => match ready!(Pin::new(stream).poll_read(cx, buffer)) {
-                        // The other end has closed its socket without taking leave, as many do. What came before was whole, message by message.
-                        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
-                        read => Poll::Ready(read),
-                    },
+                    $name::Tls(stream, lease) => {
+                        if lease.has_ended(cx) {
+                            return Poll::Ready(Err(io::Error::other(ENDED)));
+                        }
+                        match ready!(Pin::new(stream).poll_read(cx, buffer)) {
+                            // The other end has closed its socket without taking leave, as many do. What came before was whole, message by message.
+                            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
+                            read => Poll::Ready(read),
+                        }
+                    }
                 }
             }
         }
@@ -142,21 +147,21 @@ macro_rules! either {
             fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
                 match self.get_mut() {
                     $name::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-                    $name::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+                    $name::Tls(stream, ..) => Pin::new(stream).poll_write(cx, bytes),
                 }
             }
 
             fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
                 match self.get_mut() {
                     $name::Plain(stream) => Pin::new(stream).poll_flush(cx),
-                    $name::Tls(stream) => Pin::new(stream).poll_flush(cx),
+                    $name::Tls(stream, ..) => Pin::new(stream).poll_flush(cx),
                 }
             }
 
             fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
                 match self.get_mut() {
                     $name::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-                    $name::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+                    $name::Tls(stream, ..) => Pin::new(stream).poll_shutdown(cx),
                 }
             }
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::authority::{Authority, Subject};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -229,9 +229,19 @@ async fn handshakes_that_stall_keep_nobody_out() {
 async fn plain_text_and_old_tls_are_no_handshake() {
     let ca = Ca::new();
     let california = ca.site("california");
-    // A ClientHello of TLS 1.1: what a client says that knows nothing newer.
-    let hello = [&[0x16, 3, 1, 0, 45, 1, 0, 0, 41, 3, 2][..], &[7; 32], &[0, 0, 2, 0, 0x2f, 1, 0]].concat();
-    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"*1\r\n$4\r\nPING\r\n", &hello] {
+    // A ClientHello of TLS 1.1, which says all that is needed to speak 1.2: ECDHE-ECDSA, with P-256 and SHA-256.
+    let extensions = [0, 0x0d, 0, 4, 0, 2, 4, 3, 0, 0x0a, 0, 4, 0, 2, 0, 0x17, 0, 0x0b, 0, 2, 1, 0];
+    let head = |minor| [0x16, 3, 1, 0, 69, 1, 0, 0, 65, 3, minor];
+    let hello = |minor| [&head(minor)[..], &[7; 32], &[0, 0, 2, 0xc0, 0x2b, 1, 0, 0, 22], &extensions].concat();
+    let (old, present) = (hello(2), hello(3));
+    let (alert, of_version) = ([0x15].as_slice(), [2, 70].as_slice());
+    for (bytes, begins, ends) in [
+        (&b"GET / HTTP/1.1\r\n\r\n"[..], alert, [].as_slice()),
+        (b"*1\r\n$4\r\nPING\r\n", alert, &[]),
+        (&old, alert, of_version),
+        // The same in TLS 1.2 is answered.
+        (&present, &[0x16], &[]),
+    ] {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let mut client = TcpStream::connect(listener.local_addr().expect("bound")).await.expect("connected");
         client.write_all(bytes).await.expect("sent");
@@ -242,7 +252,8 @@ async fn plain_text_and_old_tls_are_no_handshake() {
         let mut answer = Vec::new();
         // An alert at the most.
         let _ = tokio::time::timeout(Duration::from_secs(10), client.read_to_end(&mut answer)).await.expect("it is closed");
-        assert!(answer.len() <= 7, "{answer:?}");
+        assert!(answer.starts_with(begins) && answer.ends_with(ends), "{bytes:?}: {answer:?}");
+        assert!(begins != alert || answer.len() == 7, "nothing but an alert: {answer:?}");
     }
 }
 
@@ -283,4 +294,113 @@ async fn chains_of_many_certificates_are_not_looked_at() {
         let (_, asked) = tokio::join!(acceptor.accept(socket), connect);
         assert!(asked.expect_err("too many").to_string().contains("more than 5 certificates"), "{as_site}");
     }
+}
+
+#[tokio::test]
+async fn what_nobody_would_believe_takes_the_place_of_nothing() {
+    let mut ca = Ca::new();
+    let california = ca.site("california");
+    let (path, first) = (california.files().certificate.clone(), california.certificate());
+    let good = std::fs::read_to_string(&path).expect("text");
+    let day = Duration::from_hours(24);
+    let foreign = Ca::new().authority.issue(&site("california"), SystemTime::now()).expect("signed");
+    let ended = ca.authority.issue(&site("california"), SystemTime::now() - 91 * day).expect("signed");
+    let to_come = ca.authority.issue(&site("california"), SystemTime::now() + day).expect("signed");
+    for bad in [foreign, ended, to_come] {
+        assert!(matches!(california.check_identity(&bad), Err(TlsError::Unbelieved { .. })));
+        put(&path, bad.as_bytes());
+        assert!(matches!(california.reload(), Reload::Broken(_)));
+        assert_eq!(california.certificate(), first);
+    }
+    put(&path, good.as_bytes());
+    california.check_identity(&good).expect("the one in use");
+    // An older CA is put back: whoever took it for the authority would believe no site any more.
+    let old = ca.authority.roots_pem();
+    ca.authority.rotate(SystemTime::now()).expect("rotated");
+    california.check_authorities(&ca.authority.roots_pem()).expect("both are there");
+    ca.files("california", &site("california"));
+    assert_eq!(california.reload(), Reload::Changed);
+    ca.authority.retire().expect("retired");
+    california.check_authorities(&ca.authority.roots_pem()).expect("it is by that");
+    assert!(matches!(california.check_authorities(&old), Err(TlsError::Unbelieved { .. })));
+}
+
+/// Waits until reading a connection fails: what it says.
+async fn ended(mut stream: Stream) -> String {
+    let read = tokio::time::timeout(Duration::from_secs(60), stream.read_u8()).await.expect("it ends");
+    read.expect_err("nothing is sent").to_string()
+}
+
+#[tokio::test]
+async fn a_connection_ends_with_the_certificate_that_was_shown_on_it() {
+    let ca = Ca::new();
+    let (california, virginia) = (ca.site("california"), ca.site("virginia"));
+    let soon = SystemTime::now() + Duration::from_secs(3) - crate::authority::LEAF_HOLDS;
+    let files = ca.files_at("root", &Subject::Client { user: "root".into() }, soon);
+    let client = Client::load(&files).expect("a client");
+    let (served, asked) = meet(&california, Port::Sql, async |stream| client.connect(stream, "127.0.0.1").await).await;
+    let (served, _open) = (served.expect("it still holds"), asked.expect("served"));
+    assert_eq!(ended(served).await, "the certificate of the other end has ended, or is no longer believed");
+    let ending = Tls::load(
+        ca.files_at("oregon", &site("oregon"), SystemTime::now() + Duration::from_secs(3) - crate::authority::LEAF_HOLDS),
+        name("oregon"),
+    );
+    let ending = ending.expect("whole");
+    let (served, asked) = meet(&ending, Port::Peer, async |stream| virginia.connect(stream, &name("oregon")).await).await;
+    let (_open, asked) = (served.expect("let in"), asked.expect("it still holds"));
+    assert_eq!(ended(asked).await, "the certificate of the other end has ended, or is no longer believed");
+}
+
+#[tokio::test]
+async fn who_is_left_out_by_a_new_ca_is_so_on_connections_that_are_there() {
+    let mut ca = Ca::new();
+    let (california, virginia) = (ca.site("california"), ca.site("virginia"));
+    let (old, _keep) = meet(&california, Port::Peer, async |stream| virginia.connect(stream, &name("california")).await).await;
+    let old = old.expect("let in");
+    ca.authority.rotate(SystemTime::now()).expect("rotated");
+    ca.files("california", &site("california"));
+    assert_eq!(california.reload(), Reload::Changed);
+    let (new, _keep_too) = {
+        let oregon = ca.site("oregon");
+        meet(&california, Port::Peer, async |stream| oregon.connect(stream, &name("california")).await).await
+    };
+    ca.authority.retire().expect("retired");
+    ca.files("california", &site("california"));
+    assert_eq!(california.reload(), Reload::Changed);
+    assert_eq!(ended(old).await, "the certificate of the other end has ended, or is no longer believed");
+    let mut new = new.expect("let in");
+    let quiet = tokio::time::timeout(Duration::from_millis(50), new.read_u8()).await;
+    assert!(quiet.is_err(), "its certificate is of the present CA");
+}
+
+#[tokio::test]
+async fn a_pattern_of_names_is_the_certificate_of_no_site() {
+    use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |file: &str| folder.path().join(file);
+    let key = KeyPair::generate().expect("a key");
+    let mut root = CertificateParams::default();
+    root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    put(&at("ca.crt"), root.self_signed(&key).expect("signed").pem().as_bytes());
+    let issuer = Issuer::from_params(&root, &key);
+    let load = |region: &str, names: &[&str], serves: bool| {
+        let own = KeyPair::generate().expect("a key");
+        let mut leaf = CertificateParams::new(names.iter().map(|&name| name.into()).collect::<Vec<String>>()).expect("names");
+        leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        leaf.extended_key_usages.extend(serves.then_some(ExtendedKeyUsagePurpose::ServerAuth));
+        let text = leaf.signed_by(&own, &issuer).expect("signed").pem() + &own.serialize_pem();
+        put(&at(region), text.as_bytes());
+        Tls::load(Files { authorities: at("ca.crt"), certificate: at(region), key: at(region) }, name(region)).expect("whole")
+    };
+    let california = load("california", &["california-0.shop.rhumb.internal"], true);
+    let pattern = load("virginia", &["virginia-0.shop.rhumb.internal", "*.shop.rhumb.internal"], true);
+    let program = load("oregon", &["oregon-0.shop.rhumb.internal"], false);
+    let (served, asked) = meet(&california, Port::Peer, async |stream| pattern.connect(stream, &name("california")).await).await;
+    let served = served.expect("a certificate of the CA");
+    assert!(served.is_of(&name("virginia")) && !served.is_of(&name("oregon")));
+    asked.expect("that is California");
+    let (served, _asked) = meet(&california, Port::Peer, async |stream| program.connect(stream, &name("california")).await).await;
+    assert!(!served.expect("a certificate of the CA").is_of(&name("oregon")), "it may not serve");
+    let (_, asked) = meet(&pattern, Port::Peer, async |stream| california.connect(stream, &name("oregon")).await).await;
+    assert!(asked.expect_err("not Oregon").contains("does not bear just the name"));
 }
