@@ -4,8 +4,8 @@
 //!   GET  /certificates                  the authorities that are to be believed
 //!   POST /certificates {"request":…}    a new certificate that says of a new key what the present one says of its own
 //! ```
-//! The client has connected with a certificate that is still believed, so that it is renewed by nobody but its owner, and nobody gets another name
-//! than the one that he has.
+//! The client has connected with a certificate that is still believed and was not renewed before, so that it is renewed by nobody but its owner, and nobody
+//! gets another name than the one that he has. Sites alone renew: a person's is made anew at the CA.
 
 use super::body::{Body, read};
 use super::caller::Caller;
@@ -16,7 +16,8 @@ use axum::{Extension, Json};
 use rhumb_api::certificates::{Certificates, RenewalRequest};
 use rhumb_api::error::{Code, Error};
 use rhumb_api::responses;
-use rhumb_security::authority::{Authority, AuthorityError, REQUEST_BYTES_MAX, Subject};
+use rhumb_security::authority::holders::HolderError;
+use rhumb_security::authority::{self, Answer, AuthorityError, REQUEST_BYTES_MAX};
 use std::path::PathBuf;
 use std::time::SystemTime;
 use utoipa_axum::router::OpenApiRouter;
@@ -44,11 +45,11 @@ struct Site {
         (status = 503, response = responses::Unavailable)
     )
 )]
-async fn authorities(State(site): State<Site>) -> Result<Json<Certificates>, Failed> {
-    site.with_ca(|authority| Ok(Certificates { certificate: None, authorities: authority.roots_pem() })).await
+async fn authorities(State(site): State<Site>, Extension(caller): Extension<Caller>) -> Result<Json<Certificates>, Failed> {
+    site.ask(caller, None).await
 }
 
-/// Renew the certificate with which the client has connected.
+/// Renew the certificate with which the client, a site, has connected.
 #[utoipa::path(
     post,
     path = "/certificates",
@@ -56,7 +57,7 @@ async fn authorities(State(site): State<Site>) -> Result<Json<Certificates>, Fai
     request_body = RenewalRequest,
     responses(
         (status = 200, description = "The new certificate, and the authorities.", body = Certificates),
-        (status = 400, description = "`INVALID`: the request is none, or the present certificate is of no site and of nobody.", body = Error),
+        (status = 400, description = "`INVALID`: the request is none, the present certificate is of no site, or another has taken its place.", body = Error),
         (status = 401, description = "`UNAUTHENTICATED`: the client has shown no certificate.", body = Error),
         (status = 404, description = "`NOAUTHORITY`: this site does not hold the CA.", body = Error),
         (status = 413, response = responses::TooLarge),
@@ -71,32 +72,34 @@ async fn renew(
     body: Body,
 ) -> Result<Json<Certificates>, Failed> {
     let RenewalRequest { request } = read(&headers, body, 2 * REQUEST_BYTES_MAX)?;
-    let Caller::Certified(certificate) = caller else {
+    if !matches!(caller, Caller::Certified(_)) {
         return Err(Failed::new(Code::Unauthenticated, "a certificate is renewed by its owner: connect with it"));
-    };
-    let subject = Subject::of(&certificate).ok_or_else(|| Failed::invalid("the present certificate is not one of this cluster's CA"))?;
-    site.with_ca(move |authority| {
-        let certificate = Some(authority.sign(&request, &subject, SystemTime::now())?);
-        Ok(Certificates { certificate, authorities: authority.roots_pem() })
-    })
-    .await
+    }
+    site.ask(caller, Some(request)).await
 }
 
 impl Site {
     /// Answers with what the CA says. It is opened anew each time: `rhumb cert rotate` may have changed it.
-    async fn with_ca(
-        self,
-        ask: impl FnOnce(&Authority) -> Result<Certificates, AuthorityError> + Send + 'static,
-    ) -> Result<Json<Certificates>, Failed> {
+    async fn ask(self, caller: Caller, request: Option<String>) -> Result<Json<Certificates>, Failed> {
         let ca = self
             .ca
             .ok_or_else(|| Failed::new(Code::NoAuthority, "this site does not hold the CA of the cluster; ask the one that does"))?;
-        let answered = tokio::task::spawn_blocking(move || ask(&Authority::open(&ca)?)).await;
-        match answered {
-            Ok(Ok(certificates)) => Ok(Json(certificates)),
-            Ok(Err(error @ (AuthorityError::Request | AuthorityError::Name(_) | AuthorityError::Hosts(_)))) => {
+        let answered = tokio::task::spawn_blocking(move || {
+            let shown = match &caller {
+                Caller::Certified(certificate) => Some(&**certificate),
+                Caller::Local | Caller::Anonymous => None,
+            };
+            authority::answer(&ca, shown, request.as_deref(), SystemTime::now())
+        });
+        match answered.await {
+            Ok(Ok(Answer { certificate, authorities })) => Ok(Json(Certificates { certificate, authorities })),
+            Ok(Err(error @ AuthorityError::Holder(HolderError::Superseded(_)))) => {
+                tracing::warn!("a certificate was not renewed: {error}");
                 Err(Failed::invalid(error.to_string()))
             }
+            Ok(Err(
+                error @ (AuthorityError::Request | AuthorityError::Name(_) | AuthorityError::Hosts(_) | AuthorityError::NotRenewed),
+            )) => Err(Failed::invalid(error.to_string())),
             Ok(Err(error)) => Err(Failed::new(Code::Unavailable, error.to_string())),
             Err(_) => Err(Failed::new(Code::Unavailable, "the CA did not answer")),
         }

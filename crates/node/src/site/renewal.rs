@@ -8,17 +8,20 @@
 //! The site that holds the CA asks it in its folder, all others over HTTP at that site, whose certificate must bear its name. Without either, the operator
 //! replaces the files.
 //!
-//! Invariant: a renewal that fails changes nothing, and is tried again.
+//! Invariants: a renewal that fails changes nothing, and is tried again, with the same key; nothing takes the place of a file that this site could not go by,
+//! be it that the CA or its clock is not what it was.
 
 use crate::config::{RenewalSetup, TlsSetup};
 use crate::https::{self, Failure};
 use hyper::Method;
 use rhumb_api::certificates::{Certificates, RenewalRequest};
-use rhumb_security::authority::{Authority, Subject};
+use rhumb_api::error::Error as ApiError;
+use rhumb_security::authority::{self, Answer};
 use rhumb_security::certificate::{self, Certificate};
 use rhumb_security::files;
 use rhumb_security::identity::Key;
 use rhumb_security::tls::{Reload, Tls};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpStream;
@@ -29,34 +32,46 @@ const READ_EVERY: Duration = Duration::from_secs(1);
 const ASK_EVERY: Duration = Duration::from_secs(10);
 /// How long it may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// The most of what it says that is told in the log.
+const REASON_CHARS_MAX: usize = 500;
 
 /// Looks after the certificates of a site, for ever.
 pub(super) async fn keep(tls: Arc<Tls>, setup: TlsSetup) {
-    let renews = setup.ca.is_some() || setup.renewal.is_some();
-    let mut said = None;
-    loop {
-        if renews {
-            match renew(&tls, &setup).await {
-                Ok(renewed) => {
-                    said = None;
-                    if let Some(until) = renewed {
-                        tracing::info!("the certificate of this site was renewed; it ends in {} days", until.as_secs() / 86_400);
-                    }
-                }
-                // Said once, not each time.
-                Err(failure) => {
-                    let failure = failure.to_string();
-                    if said.as_ref() != Some(&failure) {
-                        tracing::warn!("the certificate of this site cannot be renewed: {failure}; trying again");
-                        said = Some(failure);
-                    }
-                }
-            }
-        }
-        for _ in 0..ASK_EVERY.as_secs() / READ_EVERY.as_secs() {
+    // Files are read anew whether the CA answers or not.
+    let reading = async {
+        loop {
             read(&tls).await;
             tokio::time::sleep(READ_EVERY).await;
         }
+    };
+    let renewing = async {
+        if setup.ca.is_some() || setup.renewal.is_some() {
+            keep_renewed(&tls, &setup).await;
+        }
+    };
+    tokio::join!(reading, renewing);
+}
+
+async fn keep_renewed(tls: &Arc<Tls>, setup: &TlsSetup) {
+    let mut said = None;
+    loop {
+        match renew(tls, setup).await {
+            Ok(renewed) => {
+                said = None;
+                if let Some(until) = renewed {
+                    tracing::info!("the certificate of this site was renewed; it ends in {} days", until.as_secs() / 86_400);
+                }
+            }
+            // Said once, not each time.
+            Err(failure) => {
+                let failure = failure.to_string();
+                if said.as_ref() != Some(&failure) {
+                    tracing::warn!("the certificate of this site cannot be renewed: {failure}; trying again");
+                    said = Some(failure);
+                }
+            }
+        }
+        tokio::time::sleep(ASK_EVERY).await;
     }
 }
 
@@ -77,39 +92,58 @@ async fn renew(tls: &Arc<Tls>, setup: &TlsSetup) -> Result<Option<Duration>, Fai
     let root = Certificate::read(roots.first().ok_or("the CA names no authority")?)?;
     let known: Vec<_> = tls.authorities().iter().map(|authority| authority.fingerprint).collect();
     if known != roots.iter().map(|root| certificate::fingerprint(root)).collect::<Vec<_>>() {
+        // An older CA that was put back would have its sites believe nobody: not even the one that holds it.
+        let checked = tls.check_authorities(&authorities);
+        checked.map_err(|error| format!("the CA names authorities that this site cannot go by; was an older one put back? {error}"))?;
         replace(setup.files.authorities.clone(), authorities).await?;
         read(tls).await;
     }
     let own = tls.certificate();
-    if !own.is_due(SystemTime::now()) && own.issuer == root.subject {
+    if !own.is_due(SystemTime::now()) && own.is_signed_by(&root) {
         return Ok(None);
-    }
-    let key = Key::new()?;
-    let answer = ask(tls, setup, Some(key.request()?)).await?;
-    let chain = answer.certificate.ok_or("the CA sends no certificate")?;
-    let renewed = Certificate::read(certificate::all_of(chain.as_bytes())?.first().ok_or("the CA sends no certificate")?)?;
-    if !renewed.sites().contains(tls.name()) {
-        return Err("the CA sends a certificate of another site".into());
     }
     if setup.files.key != setup.files.certificate {
         return Err("`tls.key` is a file of its own: what is renewed is one file, the key in it; leave `tls.key` out".into());
     }
-    replace(setup.files.certificate.clone(), key.file(&chain)).await?;
+    let (key, kept) = next_key(&setup.files.certificate).await?;
+    let answer = ask(tls, setup, Some(key.request()?)).await?;
+    let file = key.file(&answer.certificate.ok_or("the CA sends no certificate")?);
+    tls.check_identity(&file)?;
+    replace(setup.files.certificate.clone(), file).await?;
+    // Left there it would be asked with once more, which is no harm.
+    let _ = tokio::fs::remove_file(kept).await;
     read(tls).await;
-    Ok(Some(renewed.until.duration_since(SystemTime::now()).unwrap_or_default()))
+    // Shows the new one, which the CA waits for before it lets an older root go.
+    ask(tls, setup, None).await?;
+    Ok(Some(tls.certificate().until.duration_since(SystemTime::now()).unwrap_or_default()))
+}
+
+/// The key of the next certificate, and where it is kept until there is one. It is on disk before it is asked with: the CA gives one other key a
+/// certificate in the place of this site's, and answers again only for that.
+async fn next_key(certificate: &Path) -> Result<(Key, PathBuf), Failure> {
+    let path = certificate.with_extension("next");
+    let kept = path.clone();
+    let key = tokio::task::spawn_blocking(move || -> Result<Key, Failure> {
+        match files::read_private(&kept) {
+            Ok(pem) => Key::of(&pem).ok_or_else(|| Failure::from(format!("{} holds no key; remove it", kept.display()))),
+            Err(error) if error.is_missing() => {
+                let key = Key::new()?;
+                files::write_private(&kept, key.pem().as_bytes())?;
+                Ok(key)
+            }
+            Err(error) => Err(error.into()),
+        }
+    });
+    Ok((key.await??, path))
 }
 
 async fn ask(tls: &Arc<Tls>, setup: &TlsSetup, request: Option<String>) -> Result<Certificates, Failure> {
     match (&setup.ca, &setup.renewal) {
         (Some(ca), _) => {
             let (ca, own) = (ca.clone(), tls.certificate());
-            tokio::task::spawn_blocking(move || {
-                let authority = Authority::open(&ca)?;
-                let subject = Subject::of(&own).ok_or("the certificate in use is not one of this CA")?;
-                let certificate = request.map(|request| authority.sign(&request, &subject, SystemTime::now())).transpose()?;
-                Ok(Certificates { certificate, authorities: authority.roots_pem() })
-            })
-            .await?
+            let answered = move || authority::answer(&ca, Some(&own), request.as_deref(), SystemTime::now());
+            let Answer { certificate, authorities } = tokio::task::spawn_blocking(answered).await??;
+            Ok(Certificates { certificate, authorities })
         }
         (None, Some(renewal)) => tokio::time::timeout(ANSWER_MAX, ask_site(tls, renewal, request)).await?,
         (None, None) => Err("there is nobody to ask".into()),
@@ -124,10 +158,16 @@ async fn ask_site(tls: &Arc<Tls>, renewal: &RenewalSetup, request: Option<String
     };
     match https::exchange(stream, &renewal.site.to_string(), method, "/certificates", body).await? {
         (200, body) => Ok(serde_json::from_str(&body)?),
-        (status, body) => Err(format!("{} answers {status}: {body}", renewal.http).into()),
+        (status, body) => Err(format!("{} answers {status}: {}", renewal.http, reason(&body)).into()),
     }
 }
 
-async fn replace(path: std::path::PathBuf, text: String) -> Result<(), Failure> {
+/// Why it refuses: no more of what it says than stands in a line of the log.
+fn reason(body: &str) -> String {
+    let said = serde_json::from_str::<ApiError>(body).map_or_else(|_| body.to_owned(), |ApiError { error }| error.message);
+    said.chars().take(REASON_CHARS_MAX).collect()
+}
+
+async fn replace(path: PathBuf, text: String) -> Result<(), Failure> {
     Ok(tokio::task::spawn_blocking(move || files::write_private(&path, text.as_bytes())).await??)
 }

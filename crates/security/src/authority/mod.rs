@@ -10,21 +10,28 @@
 //! So a rotation is one step, whoever hears of it when: there is no time at which two sites refuse each other. Both roots are believed until the old
 //! one is retired.
 //!
-//! `ca.pem` holds the key, the present root, older roots and cross certificates, and is replaced whole. [`register`] says whom it lets in.
+//! One rotation ends before the next begins: nobody may have missed two. And none ends before all sites have shown certificates of the new root,
+//! since one that has none is believed by nobody from then on, and has nobody to ask for one.
+//!
+//! `ca.pem` holds the key, the present root, older roots and cross certificates, and is replaced whole. [`register`] says whom it lets in, [`holders`] who may
+//! renew.
 //!
 //! Invariants: the CA signs no other CA but its own successor; a name under `rhumb.internal` stands in a certificate only if the caller gives it as
 //! the site's own.
 
+pub mod holders;
 pub mod register;
 
 use crate::certificate::{self, Certificate, Fingerprint, pem_of};
 use crate::files::{self, FileError};
 use crate::identity::{Key, KeyError};
 use crate::name::{self, NameError, SiteName};
+use holders::HolderError;
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyUsagePurpose, SanType, SerialNumber,
+    KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
 };
+use register::RegisterError;
 use rustls_pki_types::CertificateDer;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -41,6 +48,8 @@ pub const LEAF_HOLDS: Duration = Duration::from_hours(24 * 90);
 const CLOCK_SLACK: Duration = Duration::from_mins(10);
 /// The most names that a site may have besides its own.
 pub const HOSTS_MAX: usize = 16;
+/// The most roots that are believed at a time.
+pub const ROOTS_MAX: usize = 2;
 /// The longest request for a certificate, in bytes.
 pub const REQUEST_BYTES_MAX: usize = 4 << 10;
 
@@ -104,8 +113,22 @@ pub enum AuthorityError {
     Request,
     #[error(transparent)]
     Key(#[from] KeyError),
+    #[error("certificates of sites alone are renewed; that of a client is made anew by `rhumb cert issue`")]
+    NotRenewed,
     #[error("cannot sign: {0}")]
     Sign(String),
+    #[error("older CAs are still believed: `rhumb cert retire` ends that, and then another can take the place of the present one")]
+    Unretired,
+    #[error(
+        "{} would be believed by nobody: no certificate of the present CA was shown from there yet. A site renews within half a minute; for one \
+         that is not to come back, or has none that is believed, make one with `rhumb cert issue --site`",
+        .0.join(", ")
+    )]
+    Behind(Vec<String>),
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    #[error(transparent)]
+    Holder(#[from] HolderError),
 }
 
 impl Authority {
@@ -177,6 +200,15 @@ impl Authority {
         Ok(chain.collect())
     }
 
+    /// The fingerprint of the key that `request` is about.
+    pub fn key_in(request: &str) -> Result<Fingerprint, AuthorityError> {
+        if request.len() > REQUEST_BYTES_MAX {
+            return Err(AuthorityError::Request);
+        }
+        let request = CertificateSigningRequestParams::from_pem(request).map_err(|_| AuthorityError::Request)?;
+        Ok(certificate::key_fingerprint(request.public_key.der_bytes()))
+    }
+
     /// A new key with a certificate for `subject`: the text of a file.
     pub fn issue(&self, subject: &Subject, now: SystemTime) -> Result<String, AuthorityError> {
         let key = Key::new()?;
@@ -185,23 +217,64 @@ impl Authority {
 
     /// Has a new root take the place of the present one, which stays believed.
     pub fn rotate(&mut self, now: SystemTime) -> Result<(), AuthorityError> {
-        let generation = Certificate::read(&self.roots[0]).ok().and_then(|root| root.subject.rsplit(' ').next()?.parse::<u32>().ok());
-        let params = root_params(&self.cluster, generation.unwrap_or(1) + 1, now)?;
-        let key = Key::new()?;
-        let root = params.self_signed(key.pair()).map_err(sign)?;
-        let cross = params.signed_by(key.pair(), &self.issuer()?).map_err(sign)?;
-        self.roots.insert(0, root.into());
-        self.crosses.insert(0, cross.into());
-        self.key = key;
-        self.save()
+        self.change(|authority| {
+            if authority.roots.len() >= ROOTS_MAX {
+                return Err(AuthorityError::Unretired);
+            }
+            let generation =
+                Certificate::read(&authority.roots[0]).ok().and_then(|root| root.subject.rsplit(' ').next()?.parse::<u32>().ok());
+            let params = root_params(&authority.cluster, generation.unwrap_or(1) + 1, now)?;
+            let key = Key::new()?;
+            let root = params.self_signed(key.pair()).map_err(sign)?;
+            let cross = params.signed_by(key.pair(), &authority.issuer()?).map_err(sign)?;
+            authority.roots.insert(0, root.into());
+            authority.crosses.insert(0, cross.into());
+            authority.key = key;
+            Ok(())
+        })
     }
 
     /// Has older roots believed no more. How many there were.
     pub fn retire(&mut self) -> Result<usize, AuthorityError> {
-        let older = self.roots.split_off(1).len();
-        self.crosses.clear();
-        self.save()?;
-        Ok(older)
+        self.change(|authority| {
+            let folder = authority.folder();
+            let sites = match register::read(folder) {
+                Ok(register) => Some(register.sites()),
+                Err(error) if error.is_missing() => None,
+                Err(error) => return Err(error.into()),
+            };
+            let present = Certificate::read(&authority.roots[0]).map_err(|error| AuthorityError::Sign(error.to_string()))?;
+            let behind = holders::read(folder)?.behind(sites, &present);
+            if !behind.is_empty() {
+                return Err(AuthorityError::Behind(behind));
+            }
+            authority.crosses.clear();
+            Ok(authority.roots.split_off(1).len())
+        })
+    }
+
+    /// Changes the CA as it is on disk, where nobody else changes it meanwhile.
+    fn change<T>(&mut self, change: impl FnOnce(&mut Authority) -> Result<T, AuthorityError>) -> Result<T, AuthorityError> {
+        let _lock = files::lock(self.folder())?;
+        let mut authority = Authority::open(self.folder())?;
+        let changed = change(&mut authority)?;
+        authority.save()?;
+        *self = authority;
+        Ok(changed)
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().expect("it is a file of a folder")
+    }
+
+    /// A new key with a certificate for the site `name`, which takes the place of all that it had: none of those is renewed any more.
+    pub fn replace(&self, name: &SiteName, hosts: Vec<String>, now: SystemTime) -> Result<String, AuthorityError> {
+        let text = self.issue(&Subject::Site { name: name.clone(), hosts }, now)?;
+        let unreadable = |error: certificate::Unreadable| AuthorityError::Sign(error.to_string());
+        let chain = certificate::all_of(text.as_bytes()).map_err(unreadable)?;
+        let own = Certificate::read(chain.first().ok_or(AuthorityError::Request)?).map_err(unreadable)?;
+        holders::replace(self.folder(), name, &own)?;
+        Ok(text)
     }
 
     fn issuer(&self) -> Result<Issuer<'static, &rcgen::KeyPair>, AuthorityError> {
@@ -212,6 +285,36 @@ impl Authority {
         let certificates: String = self.roots.iter().chain(&self.crosses).map(pem_of).collect();
         Ok(files::write_private(&self.path, self.key.file(&certificates).as_bytes())?)
     }
+}
+
+/// What a CA answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The certificate that was asked for, and those that go with it, as a PEM text.
+    pub certificate: Option<String>,
+    /// The authorities, as a PEM text.
+    pub authorities: String,
+}
+
+/// What the CA in `folder` answers whoever has shown `certificate`: the authorities, and a new certificate of the key in `request` if there is one.
+pub fn answer(folder: &Path, shown: Option<&Certificate>, request: Option<&str>, now: SystemTime) -> Result<Answer, AuthorityError> {
+    let authority = Authority::open(folder)?;
+    let subject = shown.and_then(|shown| Some((shown, Subject::of(shown)?)));
+    let certificate = match (subject, request) {
+        (Some((shown, Subject::Site { name, .. })), None) => {
+            holders::show(folder, &name, shown)?;
+            None
+        }
+        (Some((shown, Subject::Site { name, hosts })), Some(request)) => {
+            let subject = Subject::Site { name: name.clone(), hosts };
+            let signed = authority.sign(request, &subject, now)?;
+            holders::renew(folder, &name, shown, &Authority::key_in(request)?)?;
+            Some(signed)
+        }
+        (_, None) => None,
+        (_, Some(_)) => return Err(AuthorityError::NotRenewed),
+    };
+    Ok(Answer { certificate, authorities: authority.roots_pem() })
 }
 
 impl fmt::Debug for Authority {

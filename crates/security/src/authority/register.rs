@@ -17,14 +17,12 @@ use crate::name::{self, NameError, SiteName};
 use crate::token::{TokenId, TokenSecret};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
 const REGISTER_FILE: &str = "register.json";
-const LOCK_FILE: &str = "lock";
 /// The most tokens that are kept, used ones among them.
 pub const TOKENS_MAX: usize = 1_000;
 /// The longest that a token may hold.
@@ -143,6 +141,13 @@ impl Register {
         Ok(Register { cluster: cluster.to_owned(), regions, sites_per_region, site: site.to_string(), http, members, tokens })
     }
 
+    /// The names of all sites in certificates.
+    pub fn sites(&self) -> Vec<String> {
+        let name = |(region, shard): (&String, u16)| SiteName::new(&self.cluster, region, shard).ok();
+        let all = self.regions.iter().flat_map(|region| (0..self.sites_per_region).map(move |shard| (region, shard)));
+        all.filter_map(name).map(|name| name.to_string()).collect()
+    }
+
     /// The sites that have not joined yet.
     pub fn missing(&self) -> Vec<String> {
         let all = self.regions.iter().flat_map(|region| (0..self.sites_per_region).map(move |shard| member_name(region, shard)));
@@ -249,15 +254,13 @@ pub fn create(folder: &Path, register: &Register) -> Result<(), FileError> {
 
 /// Changes the register in `folder`, on disk before this returns; if `change` fails it stays as it was. One process at a time.
 pub fn change<T, E: From<FileError>>(folder: &Path, change: impl FnOnce(&mut Register) -> Result<T, E>) -> Result<T, E> {
-    let path = folder.join(LOCK_FILE);
-    let lock = File::create(&path).and_then(|lock| lock.lock().map(|()| lock)).map_err(FileError::io(&path))?;
+    let _lock = files::lock(folder)?;
     let before = read(folder)?;
     let mut register = before.clone();
     let changed = change(&mut register)?;
     if register != before {
         write(folder, &register)?;
     }
-    drop(lock);
     Ok(changed)
 }
 

@@ -101,3 +101,73 @@ fn a_rotation_is_carried_through_reopening_and_ends_with_the_old_root_retired() 
     let leaf = authority.issue(&site("california", &[]), now()).expect("signed");
     assert_eq!(certificate::all_of(leaf.as_bytes()).expect("PEM").len(), 1);
 }
+
+#[test]
+fn two_rotations_at_a_time_are_one_after_the_other_and_the_second_waits_for_the_end_of_the_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut one = Authority::create(folder.path(), "shop", now()).expect("made");
+    let mut other = Authority::open(folder.path()).expect("opened");
+    one.rotate(now()).expect("rotated");
+    // It was read before the first rotation, and would undo that.
+    assert!(matches!(other.rotate(now()), Err(AuthorityError::Unretired)));
+    let kept = Authority::open(folder.path()).expect("opened");
+    assert_eq!((kept.fingerprint(), kept.roots().len()), (one.fingerprint(), ROOTS_MAX));
+    assert_eq!(other.retire().expect("retired"), 1);
+    other.rotate(now()).expect("rotated");
+    assert_eq!(Authority::open(folder.path()).expect("opened").fingerprint(), other.fingerprint());
+}
+
+#[test]
+fn nothing_is_retired_before_all_sites_have_shown_certificates_of_the_present_ca() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut authority = Authority::create(folder.path(), "shop", now()).expect("made");
+    let virginia = SiteName::new("shop", "virginia", 0).expect("a name");
+    let regions = vec!["virginia".to_owned()];
+    let register = register::Register::new(&virginia, ([10, 0, 0, 1], 8080).into(), regions, 1).expect("a shape");
+    register::create(folder.path(), &register).expect("made");
+    authority.rotate(now()).expect("rotated");
+    let before = std::fs::read(folder.path().join(CA_FILE)).expect("text");
+    let error = authority.retire().expect_err("it is down").to_string();
+    assert!(error.starts_with("virginia-0.shop.rhumb.internal would be believed by nobody"), "{error}");
+    assert_eq!(std::fs::read(folder.path().join(CA_FILE)).expect("text"), before, "what is refused changes nothing");
+    let shown = first(&authority.issue(&site("virginia", &[]), now()).expect("signed"));
+    holders::show(folder.path(), &virginia, &shown).expect("noted");
+    assert_eq!(authority.retire().expect("retired"), 1);
+}
+
+#[test]
+fn a_request_is_about_the_key_that_its_certificate_is_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let authority = Authority::create(folder.path(), "shop", now()).expect("made");
+    let request = Key::new().and_then(|key| key.request()).expect("a request");
+    let leaf = first(&authority.sign(&request, &site("california", &[]), now()).expect("signed"));
+    assert_eq!(Authority::key_in(&request).expect("a request"), leaf.key);
+    assert!(matches!(Authority::key_in(&"x".repeat(REQUEST_BYTES_MAX + 1)), Err(AuthorityError::Request)));
+}
+
+#[test]
+fn a_stolen_certificate_gets_none_of_a_new_ca() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut authority = Authority::create(folder.path(), "shop", now()).expect("made");
+    let virginia = SiteName::new("shop", "virginia", 0).expect("a name");
+    let shown = first(&authority.issue(&site("virginia", &["db.example.com"]), now()).expect("signed"));
+    let ask = |by: &Certificate, request: &str| answer(folder.path(), Some(by), Some(request), now()).map(|answer| answer.certificate);
+    let [own, thief] = [(); 2].map(|()| Key::new().and_then(|key| key.request()).expect("a request"));
+    authority.rotate(now()).expect("rotated");
+    let renewed = ask(&shown, &own).expect("its holder asks").expect("a certificate");
+    assert!(ask(&shown, &thief).is_err_and(|error| matches!(error, AuthorityError::Holder(HolderError::Superseded(_)))));
+    let renewed = first(&renewed);
+    assert_eq!((renewed.issuer.as_str(), &renewed.names), ("Rhumb CA of shop 2", &shown.names));
+    // The thief has come first: a certificate made at the CA ends that.
+    let stolen = first(&ask(&renewed, &thief).expect("by its copy").expect("a certificate"));
+    assert!(ask(&renewed, &own).is_err());
+    let replaced = first(&authority.replace(&virginia, vec![], now()).expect("made"));
+    assert!(ask(&stolen, &thief).is_err());
+    assert_eq!(authority.retire().expect("what is made here is by the present CA"), 1);
+    ask(&replaced, &own).expect("its holder asks");
+    // Those of clients are made by hand, so that there is nothing to renew for a thief.
+    let client = first(&authority.issue(&Subject::Client { user: "root".into() }, now()).expect("signed"));
+    assert!(matches!(ask(&client, &own), Err(AuthorityError::NotRenewed)));
+    assert!(answer(folder.path(), Some(&client), None, now()).expect("the authorities").certificate.is_none());
+    assert!(matches!(answer(folder.path(), None, Some(&own), now()), Err(AuthorityError::NotRenewed)));
+}

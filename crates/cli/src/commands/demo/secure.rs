@@ -53,8 +53,8 @@ pub fn prepare(folder: &Path, cluster: &str, regions: &[String], sites_per_regio
     for (region, shard) in regions.iter().flat_map(|region| (0..sites_per_region).map(move |shard| (region, shard))) {
         let own = folder.join(format!("{region}-{shard}"));
         files::make_folder(&own)?;
-        let subject = Subject::Site { name: SiteName::new(cluster, region, shard)?, hosts: vec!["localhost".to_owned()] };
-        files::write_private(&own.join(SITE_FILE), authority.issue(&subject, now)?.as_bytes())?;
+        let issued = authority.replace(&SiteName::new(cluster, region, shard)?, vec!["localhost".to_owned()], now)?;
+        files::write_private(&own.join(SITE_FILE), issued.as_bytes())?;
     }
     Ok(())
 }
