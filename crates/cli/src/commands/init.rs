@@ -4,7 +4,8 @@ use super::place::Options;
 use super::{fail, runtime, start};
 use clap::Args as ClapArgs;
 use rhumb_node::config::Config;
-use rhumb_node::forming::{First, FormingError, Founding};
+use rhumb_node::forming::{First, FormingError, Founding, Invitation};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,7 +19,8 @@ const TOKENS_HOLD: Duration = Duration::from_hours(24);
   rhumb init --region california --listen 10.0.0.1
                                    a cluster of one region
   rhumb init --regions california,virginia,oregon --region california --listen db1.example.com --cluster shop
-                                   the first of three; it prints what to run on the machines of the others
+                                   the first of three; it prints what to run on the machines of the others, and keeps their
+                                   tokens in DIR/tokens
 
 All sites of a cluster join before it opens: regions stay what they were then, since majorities are counted among them. Should it be
 interrupted before, run the same command again; once `site.toml` is there, `rhumb start --config DIR/site.toml` goes on.
@@ -68,13 +70,17 @@ pub fn go_on(formed: Result<PathBuf, FormingError>, dir: PathBuf) -> ExitCode {
     }
 }
 
-/// Says what is to be run on the machines of the other sites.
+/// Says what is to be run on the machines of the other sites. Tokens are shown to a person alone: what goes elsewhere may be kept in a log.
 fn announce(first: &First) -> Result<(), FormingError> {
-    for name in first.missing()? {
-        let (region, shard) = name.rsplit_once('-').unwrap_or((&name, "0"));
+    for Invitation { site, token, file } in first.tokens(TOKENS_HOLD)? {
+        let (region, shard) = site.rsplit_once('-').unwrap_or((&site, "0"));
         let shard = if shard == "0" { String::new() } else { format!(" --shard {shard}") };
-        println!("on the machine of {name}, within {} hours:", TOKENS_HOLD.as_secs() / 3_600);
-        println!("  rhumb join {} --region {region}{shard} --listen HOST", first.token(TOKENS_HOLD)?);
+        println!("on the machine of {site}, within {} hours:", TOKENS_HOLD.as_secs() / 3_600);
+        if io::stdout().is_terminal() {
+            println!("  rhumb join {token} --region {region}{shard} --listen HOST");
+        } else {
+            println!("  rhumb join - --region {region}{shard} --listen HOST < TOKEN, which is in {}", file.display());
+        }
     }
     Ok(())
 }

@@ -20,6 +20,9 @@ pub(super) fn read<T: DeserializeOwned>(headers: &HeaderMap, body: Body, bytes_m
         StatusCode::PAYLOAD_TOO_LARGE => Failed::too_large(bytes_max),
         status => Failed::invalid_with(status, rejection.body_text()),
     })?;
+    if body.len() > bytes_max {
+        return Err(Failed::too_large(bytes_max));
+    }
     let mut json = serde_json::Deserializer::from_slice(&body);
     let invalid = |why: String| Failed::invalid(format!("the body: {why}"));
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| invalid(error.to_string()))?;

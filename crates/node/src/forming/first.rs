@@ -1,7 +1,7 @@
 //! The first site of a cluster: it makes the CA, the register and an administrator, and lets the others in.
 
 use super::LOOK_EVERY;
-use super::folder::{ADMIN_FILE, AUTHORITIES_FILE, CA_FOLDER, FormingError, IDENTITY_FILE, Place};
+use super::folder::{ADMIN_FILE, AUTHORITIES_FILE, CA_FOLDER, FormingError, IDENTITY_FILE, Place, TOKENS_FOLDER};
 use crate::admin::joining::{self, Joining};
 use crate::admin::listener::{Entrance, serve};
 use crate::admin::open;
@@ -10,7 +10,7 @@ use crate::secret::{self, Secret};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
-use rhumb_security::authority::register::{self, Member, Register, member_name};
+use rhumb_security::authority::register::{self, Grant, Member, Register, member_name};
 use rhumb_security::authority::{Authority, CA_FILE, Subject};
 use rhumb_security::files;
 use rhumb_security::identity::Key;
@@ -37,6 +37,17 @@ pub struct Founding {
     pub sites_per_region: u16,
 }
 
+/// What lets one further site in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    /// The site, `REGION-SHARD`.
+    pub site: String,
+    /// Its token.
+    pub token: Token,
+    /// The file that holds the token, for its owner alone.
+    pub file: PathBuf,
+}
+
 /// The first site, in its folder.
 #[derive(Debug)]
 pub struct First {
@@ -49,10 +60,19 @@ impl First {
     pub fn found(place: Place, founding: &Founding) -> Result<First, FormingError> {
         let name = SiteName::new(&founding.cluster, &place.region, place.shard)?;
         let mut register = Register::new(&name, place.at(first_port::HTTP), founding.regions.clone(), founding.sites_per_region)?;
+        let peer = place.at(first_port::PEER);
+        // By its address alone: its key is not asked for by itself.
+        let own = Member { region: place.region.clone(), shard: place.shard, peer, hosts: place.hosts.clone(), request: String::new() };
+        register.found(own)?;
         place.prepare()?;
         let ca = place.file(CA_FOLDER);
         let now = SystemTime::now();
+        // Before anything is written: what was made for another cluster stays as it is.
+        let is_new = is_new(&ca, &register, &place)?;
         let authority = if ca.join(CA_FILE).exists() { Authority::open(&ca)? } else { Authority::create(&ca, &founding.cluster, now)? };
+        if authority.cluster() != founding.cluster {
+            return Err(FormingError::Foreign(place.folder));
+        }
         let secret_file = place.file(SECRET_FILE);
         if secret_file.exists() {
             Secret::load(&secret_file).map(drop)?
@@ -67,32 +87,37 @@ impl First {
         files::write_private(&place.file(IDENTITY_FILE), key.file(&chain).as_bytes())?;
         let admin = authority.issue(&Subject::Client { user: ADMINISTRATOR.to_owned() }, now)?;
         files::write_private(&place.file(ADMIN_FILE), admin.as_bytes())?;
-        let peer = place.at(first_port::PEER);
-        // By its address alone: its key is not asked for by itself.
-        let own = Member { region: place.region.clone(), shard: place.shard, peer, hosts: place.hosts.clone(), request: String::new() };
-        register.found(own)?;
-        match register::read(&ca) {
-            Ok(kept) if (&kept.regions, kept.sites_per_region) != (&register.regions, register.sites_per_region) => {
-                return Err(FormingError::Foreign(place.folder));
-            }
-            Ok(kept) if kept.members.get(&name_of(&place)) != register.members.get(&name_of(&place)) => {
-                return Err(FormingError::Foreign(place.folder));
-            }
-            Ok(_) => {}
-            Err(error) if error.is_missing() => register::create(&ca, &register)?,
-            Err(error) => return Err(error.into()),
+        if is_new {
+            register::create(&ca, &register)?;
         }
         Ok(First { place, name })
     }
 
-    /// The sites that are missing.
-    pub fn missing(&self) -> Result<Vec<String>, FormingError> {
-        Ok(register::read(&self.place.file(CA_FOLDER))?.missing())
-    }
-
-    /// Makes a token, which holds for `holds`.
-    pub fn token(&self, holds: Duration) -> Result<Token, FormingError> {
-        create_token(&self.place.file(CA_FOLDER), holds)
+    /// The tokens of the sites that are missing, each in a file of its own, which hold for `holds` unless an earlier call has made them.
+    pub fn tokens(&self, holds: Duration) -> Result<Vec<Invitation>, FormingError> {
+        let ca = self.place.file(CA_FOLDER);
+        files::make_folder(&self.place.file(TOKENS_FOLDER))?;
+        let register = register::read(&ca)?;
+        let invite = |site: String| -> Result<Invitation, FormingError> {
+            let file = self.place.file(TOKENS_FOLDER).join(&site);
+            let kept = match files::read_private(&file) {
+                Ok(text) => {
+                    String::from_utf8_lossy(&text).parse::<Token>().ok().filter(|token| register.is_unused(token, SystemTime::now()))
+                }
+                Err(error) if error.is_missing() => None,
+                Err(error) => return Err(error.into()),
+            };
+            let token = match kept {
+                Some(token) => token,
+                None => {
+                    let token = create_token(&ca, Grant { site: Some(site.clone()), names: Vec::new(), holds })?;
+                    files::write_private(&file, format!("{token}\n").as_bytes())?;
+                    token
+                }
+            };
+            Ok(Invitation { site, token, file })
+        };
+        register.missing().into_iter().map(invite).collect()
     }
 
     /// Lets sites in until none is missing, then writes the configuration; where that is. `joined` is told of each site that joins.
@@ -103,7 +128,7 @@ impl First {
         let tls = Tls::load(files, self.name.clone())?;
         let listener = TcpListener::bind(address).await.map_err(|reason| FormingError::Listen { address, reason })?;
         let ca = self.place.file(CA_FOLDER);
-        let joining = Joining { ca: ca.clone(), secret_file: self.place.file(SECRET_FILE), site: self.name.clone() };
+        let joining = Joining { ca: ca.clone(), secret_file: self.place.file(SECRET_FILE), site: self.name.clone(), is_open: false };
         let not_ready = async || (StatusCode::SERVICE_UNAVAILABLE, "the cluster forms: not all sites have joined\n");
         let probes = Router::new().route("/healthz", get(async || "ok\n")).route("/readyz", get(not_ready));
         let mut names = self.place.hosts.clone();
@@ -120,8 +145,21 @@ impl First {
     }
 }
 
-fn name_of(place: &Place) -> String {
-    member_name(&place.region, place.shard)
+/// Whether there is no register in the folder `ca` yet. One that is there must be for the same as `register`, with the same first site at `place`.
+fn is_new(ca: &Path, register: &Register, place: &Place) -> Result<bool, FormingError> {
+    let kept = match register::read(ca) {
+        Ok(kept) => kept,
+        Err(error) if error.is_missing() => return Ok(true),
+        Err(error) => return Err(error.into()),
+    };
+    let first = member_name(&place.region, place.shard);
+    // All but who has joined since, and the tokens.
+    let same = Register { members: register.members.clone(), tokens: register.tokens.clone(), ..kept.clone() };
+    if same == *register && kept.members.get(&first) == register.members.get(&first) {
+        Ok(false)
+    } else {
+        Err(FormingError::Foreign(place.folder.clone()))
+    }
 }
 
 /// Waits until the register in the folder `ca` misses nobody. `joined` is told of each site that joins.
@@ -137,13 +175,62 @@ async fn wait(ca: &Path, mut joined: impl FnMut(&str)) -> Result<(), FormingErro
 }
 
 /// Makes a token of the CA in the folder `ca`.
-pub fn create_token(ca: &Path, holds: Duration) -> Result<Token, FormingError> {
+pub fn create_token(ca: &Path, grant: Grant) -> Result<Token, FormingError> {
     let id = secret::random().map_err(FormingError::Random)?;
     let secret = TokenSecret(secret::random().map_err(FormingError::Random)?);
     let authority = Authority::open(ca)?;
     register::change(ca, |register| {
-        let expires = register.add_token(id, &secret, holds, SystemTime::now())?;
+        let expires = register.add_token(id, &secret, grant, SystemTime::now())?;
         let (address, site) = (register.http, register.site.clone());
         Ok(Token { address, site, authority: authority.fingerprint(), id, secret: secret.clone(), expires })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(folder: &Path, region: &str) -> Place {
+        Place { folder: folder.to_owned(), region: region.to_owned(), shard: 0, ip: [127, 0, 0, 1].into(), hosts: vec!["localhost".into()] }
+    }
+
+    fn founding(cluster: &str) -> Founding {
+        let regions = ["california", "virginia", "oregon"].map(String::from).to_vec();
+        Founding { cluster: cluster.to_owned(), regions, sites_per_region: 1 }
+    }
+
+    #[test]
+    fn what_was_made_for_one_cluster_stays_as_it_is_when_another_is_asked_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        First::found(place(folder.path(), "california"), &founding("shop")).expect("made");
+        let identity = std::fs::read(folder.path().join(IDENTITY_FILE)).expect("text");
+        let two = Founding { sites_per_region: 2, ..founding("shop") };
+        for (region, founding) in [("california", founding("stall")), ("virginia", founding("shop")), ("california", two)] {
+            let refused = First::found(place(folder.path(), region), &founding);
+            assert!(matches!(refused, Err(FormingError::Foreign(_))), "{region}, {founding:?}: {refused:?}");
+            assert_eq!(std::fs::read(folder.path().join(IDENTITY_FILE)).expect("text"), identity, "what is refused changes nothing");
+        }
+        // Before there is a register, the CA says for whom it was made.
+        std::fs::remove_file(folder.path().join(CA_FOLDER).join("register.json")).expect("removed");
+        assert!(matches!(First::found(place(folder.path(), "california"), &founding("stall")), Err(FormingError::Foreign(_))));
+        First::found(place(folder.path(), "california"), &founding("shop")).expect("goes on");
+    }
+
+    #[test]
+    fn tokens_are_in_files_for_their_owner_and_made_once() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let first = First::found(place(folder.path(), "california"), &founding("shop")).expect("made");
+        let made = first.tokens(Duration::from_hours(1)).expect("made");
+        assert_eq!(made.iter().map(|invitation| invitation.site.as_str()).collect::<Vec<_>>(), ["virginia-0", "oregon-0"]);
+        for Invitation { token, file, .. } in &made {
+            assert_eq!(std::fs::metadata(file).expect("there").permissions().mode() & 0o777, 0o600);
+            assert_eq!(std::fs::read_to_string(file).expect("text").parse().as_ref(), Ok(token));
+        }
+        assert_eq!(first.tokens(Duration::from_hours(1)).expect("the same"), made);
+        let revoke = |register: &mut Register| Ok::<_, FormingError>(register.revoke(&hex::encode(made[0].token.id)));
+        assert!(register::change(&folder.path().join(CA_FOLDER), revoke).expect("revoked"));
+        let again = first.tokens(Duration::from_hours(1)).expect("one is made");
+        assert!(again[0] != made[0] && again[1] == made[1]);
+    }
 }

@@ -7,6 +7,7 @@
 //!   tls/site.pem     the site's key and certificate
 //!   admin.pem        the administrator's, at the first site
 //!   ca/              the CA and its register, at the first site
+//!   tokens/          a token for each site that is missing, at the first site, while the cluster forms
 //!   data/            the data
 //! ```
 
@@ -34,6 +35,8 @@ pub const AUTHORITIES_FILE: &str = "tls/ca.crt";
 pub const IDENTITY_FILE: &str = "tls/site.pem";
 /// The administrator's.
 pub const ADMIN_FILE: &str = "admin.pem";
+/// The tokens of sites that are missing, at the first site.
+pub const TOKENS_FOLDER: &str = "tokens";
 /// The CA and its register.
 pub const CA_FOLDER: &str = "ca";
 

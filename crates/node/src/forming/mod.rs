@@ -19,7 +19,7 @@ mod first;
 mod folder;
 mod joiner;
 
-pub use first::{First, Founding, create_token};
+pub use first::{First, Founding, Invitation, create_token};
 pub use folder::{ADMIN_FILE, AUTHORITIES_FILE, CA_FOLDER, CONFIG_FILE, FormingError, IDENTITY_FILE, Place, certificates};
 pub use joiner::join;
 

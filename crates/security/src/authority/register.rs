@@ -6,15 +6,17 @@
 //! The protocols count majorities among regions that are fixed when a cluster begins, so all sites join before it opens
 //! (docs/decisions/0042-tls.md).
 //!
+//! A token may be for one site alone, and says which names besides the site's own its certificate may bear: whoever joins chooses none.
+//!
 //! A token is used up, and the site that came with it entered, in one write of one file: a crash leaves both or neither. Whoever got no answer asks again
-//! with the same token, key and wishes, and is answered the same.
+//! with the same token, key and wishes, and is answered the same, until it has shown the certificate or the token has expired.
 //!
 //! Invariants: a token lets in one key, once; a site is of one key; a register that is complete stays as it is. Of a token only the SHA-256 of its secret is
 //! kept.
 
 use crate::files::{self, FileError};
 use crate::name::{self, NameError, SiteName};
-use crate::token::{TokenId, TokenSecret};
+use crate::token::{Token, TokenId, TokenSecret};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -74,6 +76,23 @@ pub struct Issued {
     pub expires: u64,
     /// The site that has come with it, if one has.
     pub used_by: Option<String>,
+    /// The site that it is for, `REGION-SHARD`; any that is missing if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+    /// The further names that a certificate may bear which is given for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+}
+
+/// What a token is to be good for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The site that may come with it, `REGION-SHARD`; any that is missing if there is none.
+    pub site: Option<String>,
+    /// The further names that its certificate may bear.
+    pub names: Vec<String>,
+    /// It holds so long.
+    pub holds: Duration,
 }
 
 /// Who wants in.
@@ -101,6 +120,14 @@ pub enum RegisterError {
     ExpiredToken,
     #[error("the token was used already, by {0}; make another with `rhumb token create`")]
     UsedToken(String),
+    #[error("the token is for {0}; make another with `rhumb token create`")]
+    OtherSite(String),
+    #[error(
+        "the token is for no site that is called `{0}`: make one with `rhumb token create --name {0}`, or join by address and without the name"
+    )]
+    UngrantedName(String),
+    #[error("{0} is no site that is missing; `rhumb token create` without --site makes a token for any")]
+    NotMissing(String),
     #[error("the cluster is to have the regions {known}, and `{region}` is none of them")]
     UnknownRegion { region: String, known: String },
     #[error("there is no shard {shard}; regions have the shards 0 to {last}")]
@@ -159,19 +186,26 @@ impl Register {
         self.missing().is_empty()
     }
 
-    /// Enters a token, which holds for `holds` from `now`: until when, in seconds since the Unix epoch.
-    pub fn add_token(&mut self, id: TokenId, secret: &TokenSecret, holds: Duration, now: SystemTime) -> Result<u64, RegisterError> {
+    /// Enters a token, which holds from `now`: until when, in seconds since the Unix epoch. Those that have expired unused make room.
+    pub fn add_token(&mut self, id: TokenId, secret: &TokenSecret, grant: Grant, now: SystemTime) -> Result<u64, RegisterError> {
+        let Grant { site, names, holds } = grant;
         if self.is_complete() {
             return Err(RegisterError::Complete);
         }
         if !(Duration::from_mins(1)..=TOKEN_HOLDS_MAX).contains(&holds) {
             return Err(RegisterError::Holds);
         }
+        if let Some(site) = site.as_ref().filter(|site| !self.missing().contains(site)) {
+            return Err(RegisterError::NotMissing(site.clone()));
+        }
+        names.iter().try_for_each(|name| name::check_host(name))?;
+        self.tokens.retain(|_, token| token.used_by.is_some() || token.expires > seconds(now));
         if self.tokens.len() >= TOKENS_MAX {
             return Err(RegisterError::TooManyTokens);
         }
         let expires = seconds(now + holds);
-        self.tokens.insert(hex::encode(id), Issued { digest: hex::encode(secret.digest()), expires, used_by: None });
+        let issued = Issued { digest: hex::encode(secret.digest()), expires, used_by: None, site, names };
+        self.tokens.insert(hex::encode(id), issued);
         Ok(expires)
     }
 
@@ -182,6 +216,11 @@ impl Register {
             None if token.expires <= seconds(now) => "expired".to_owned(),
             None => "unused".to_owned(),
         }
+    }
+
+    /// True if `token` is one of these, and lets somebody in at `now`.
+    pub fn is_unused(&self, token: &Token, now: SystemTime) -> bool {
+        self.token(&token.id, &token.secret).is_ok_and(|issued| issued.used_by.is_none() && issued.expires > seconds(now))
     }
 
     /// Takes a token back that nobody has used. False if there is none of this id.
@@ -197,25 +236,37 @@ impl Register {
         Ok(())
     }
 
-    /// Lets a site in, or says why not. True if it is new; false if it asks once more.
-    pub fn admit(&mut self, candidate: &Candidate, now: SystemTime) -> Result<bool, RegisterError> {
+    /// Whether there is a token of this id and secret.
+    pub fn check_token(&self, id: &TokenId, secret: &TokenSecret) -> Result<(), RegisterError> {
+        self.token(id, secret).map(drop)
+    }
+
+    fn token(&self, id: &TokenId, secret: &TokenSecret) -> Result<&Issued, RegisterError> {
+        // What is compared is the digest, which tells nothing of how near another secret comes.
+        let token = self.tokens.get(&hex::encode(id)).filter(|token| token.digest == hex::encode(secret.digest()));
+        token.ok_or(RegisterError::UnknownToken)
+    }
+
+    /// Lets a site in, or says why not. True if it is new; false if it asks once more, as it may until it `has_arrived`: shown its certificate.
+    pub fn admit(&mut self, candidate: &Candidate, has_arrived: bool, now: SystemTime) -> Result<bool, RegisterError> {
         let Candidate { id, secret, member } = candidate;
         let name = member_name(&member.region, member.shard);
-        let id = hex::encode(id);
-        // What is compared is the digest, which tells nothing of how near another secret comes.
-        let token = self.tokens.get(&id).filter(|token| token.digest == hex::encode(secret.digest())).ok_or(RegisterError::UnknownToken)?;
+        let token = self.token(id, secret)?;
+        let has_expired = token.expires <= seconds(now);
         match &token.used_by {
-            Some(user) if *user == name && self.members.get(user) == Some(member) => return Ok(false),
+            // A copy of its folder would ask in the same words: so not for ever.
+            Some(user) if *user == name && self.members.get(user) == Some(member) && !has_expired && !has_arrived => return Ok(false),
             Some(user) => return Err(RegisterError::UsedToken(user.clone())),
-            None if token.expires <= seconds(now) => return Err(RegisterError::ExpiredToken),
+            None if has_expired => return Err(RegisterError::ExpiredToken),
             None => {}
         }
         if self.is_complete() {
             return Err(RegisterError::Complete);
         }
         self.check(member)?;
+        token.check(&name, member)?;
         self.members.insert(name.clone(), member.clone());
-        if let Some(token) = self.tokens.get_mut(&id) {
+        if let Some(token) = self.tokens.get_mut(&hex::encode(id)) {
             token.used_by = Some(name);
         }
         Ok(true)
@@ -236,6 +287,21 @@ impl Register {
         }
         match self.members.iter().find(|(_, other)| other.peer == *peer) {
             Some((other, _)) => Err(RegisterError::Address { address: *peer, other: other.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Issued {
+    /// Whether it is for the site `name`, and for all names that the certificate of that is to bear.
+    fn check(&self, name: &str, member: &Member) -> Result<(), RegisterError> {
+        if let Some(site) = self.site.as_ref().filter(|site| *site != name) {
+            return Err(RegisterError::OtherSite(site.clone()));
+        }
+        // Every machine is called so by itself.
+        let is_own = |host: &String| host == "localhost" && member.peer.ip().is_loopback();
+        match member.hosts.iter().find(|host| !self.names.contains(host) && !is_own(host)) {
+            Some(host) => Err(RegisterError::UngrantedName(host.clone())),
             None => Ok(()),
         }
     }
@@ -275,124 +341,4 @@ pub fn seconds(time: SystemTime) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: SystemTime = UNIX_EPOCH;
-    const HOUR: Duration = Duration::from_hours(1);
-
-    fn member(region: &str, port: u16, request: &str) -> Member {
-        Member { region: region.into(), shard: 0, peer: ([10, 0, 0, 1], port).into(), hosts: vec![], request: request.into() }
-    }
-
-    fn candidate(id: u8, member: Member) -> Candidate {
-        Candidate { id: [id; 6], secret: TokenSecret([id; 32]), member }
-    }
-
-    fn new(regions: Vec<String>, sites_per_region: u16) -> Result<Register, RegisterError> {
-        let site = SiteName::new("shop", "california", 0).expect("a name");
-        Register::new(&site, ([10, 0, 0, 1], 8080).into(), regions, sites_per_region)
-    }
-
-    /// California has founded it, and there are the tokens 1 and 2.
-    fn forming() -> Register {
-        let regions = ["california", "virginia", "oregon"].map(String::from).to_vec();
-        let mut register = new(regions, 1).expect("a shape");
-        register.found(member("california", 1, "c")).expect("the first");
-        for id in [1, 2] {
-            register.add_token([id; 6], &TokenSecret([id; 32]), HOUR, NOW).expect("room");
-        }
-        register
-    }
-
-    fn refusal(register: &mut Register, candidate: &Candidate, now: SystemTime) -> String {
-        let before = register.clone();
-        let error = register.admit(candidate, now).expect_err("refused").to_string();
-        assert_eq!(*register, before, "what is refused changes nothing");
-        error
-    }
-
-    #[test]
-    fn a_token_lets_one_site_in_once() {
-        let mut register = forming();
-        let virginia = candidate(1, member("virginia", 2, "v"));
-        assert!(register.admit(&virginia, NOW).expect("let in"));
-        assert_eq!(register.missing(), ["oregon-0"]);
-        // The answer was lost: it asks again, even once the token has expired.
-        let after = register.clone();
-        assert!(!register.admit(&virginia, NOW + 2 * HOUR).expect("the same"));
-        assert_eq!(register, after);
-        let used = "the token was used already, by virginia-0; make another with `rhumb token create`";
-        assert_eq!(refusal(&mut register, &candidate(1, member("oregon", 3, "o")), NOW), used);
-        assert_eq!(refusal(&mut register, &candidate(1, member("virginia", 2, "another key")), NOW), used);
-        assert!(refusal(&mut register, &candidate(2, member("virginia", 2, "v")), NOW).starts_with("virginia-0 has joined already"));
-    }
-
-    #[test]
-    fn an_altered_expired_or_revoked_token_changes_nothing() {
-        let mut register = forming();
-        let virginia = candidate(1, member("virginia", 2, "v"));
-        let altered = Candidate { secret: TokenSecret([9; 32]), ..virginia.clone() };
-        assert!(refusal(&mut register, &altered, NOW).starts_with("the token is unknown here"));
-        assert!(refusal(&mut register, &candidate(9, member("virginia", 2, "v")), NOW).starts_with("the token is unknown here"));
-        assert_eq!(refusal(&mut register, &virginia, NOW + HOUR), "the token has expired; make another with `rhumb token create`");
-        assert!(register.revoke(&hex::encode([1; 6])));
-        assert!(!register.revoke(&hex::encode([1; 6])), "it is gone");
-        assert!(refusal(&mut register, &virginia, NOW).starts_with("the token is unknown here"));
-    }
-
-    #[test]
-    fn a_site_that_the_cluster_is_not_to_have_is_refused() {
-        let mut register = forming();
-        let mars = candidate(1, member("mars", 2, "m"));
-        assert_eq!(
-            refusal(&mut register, &mars, NOW),
-            "the cluster is to have the regions california, virginia, oregon, and `mars` is none of them"
-        );
-        let second = candidate(1, Member { shard: 1, ..member("virginia", 2, "v") });
-        assert_eq!(refusal(&mut register, &second, NOW), "there is no shard 1; regions have the shards 0 to 0");
-        let taken = candidate(1, member("virginia", 1, "v"));
-        assert_eq!(refusal(&mut register, &taken, NOW), "10.0.0.1:1 is the address of california-0 already");
-        let host = candidate(1, Member { hosts: vec!["california-0.shop.rhumb.internal".into()], ..member("virginia", 2, "v") });
-        assert!(refusal(&mut register, &host, NOW).contains("is no host name that a certificate may bear"));
-    }
-
-    #[test]
-    fn nobody_joins_a_cluster_that_is_complete() {
-        let mut register = forming();
-        register.admit(&candidate(1, member("virginia", 2, "v")), NOW).expect("let in");
-        register.add_token([3; 6], &TokenSecret([3; 32]), HOUR, NOW).expect("still forming");
-        register.admit(&candidate(2, member("oregon", 3, "o")), NOW).expect("let in");
-        assert!(register.is_complete());
-        assert!(refusal(&mut register, &candidate(3, member("oregon", 3, "o")), NOW).starts_with("all sites have joined"));
-        assert!(matches!(register.add_token([4; 6], &TokenSecret([4; 32]), HOUR, NOW), Err(RegisterError::Complete)));
-    }
-
-    #[test]
-    fn a_register_is_read_back_and_keeps_no_secret() {
-        let folder = tempfile::tempdir().expect("a folder");
-        create(folder.path(), &forming()).expect("made");
-        let error = change(folder.path(), |register| {
-            register.members.clear();
-            Err::<(), _>(RegisterError::UnknownToken)
-        });
-        assert!(error.is_err());
-        assert_eq!(read(folder.path()).expect("as before"), forming());
-        change(folder.path(), |register| register.admit(&candidate(1, member("virginia", 2, "v")), NOW)).expect("let in");
-        assert_eq!(read(folder.path()).expect("changed").missing(), ["oregon-0"]);
-        let text = std::fs::read_to_string(folder.path().join(REGISTER_FILE)).expect("text");
-        assert!(!text.contains(&hex::encode([1; 32])), "the digest alone is kept");
-    }
-
-    #[test]
-    fn a_shape_that_cannot_be_is_refused() {
-        assert!(matches!(new(vec![], 1), Err(RegisterError::Shape)));
-        assert!(matches!(new(vec!["a".into(), "a".into()], 1), Err(RegisterError::Shape)));
-        assert!(matches!(new(vec!["a".into()], 0), Err(RegisterError::Shape)));
-        assert!(matches!(new(vec!["a.b".into()], 1), Err(RegisterError::Name(_))));
-        let mut register = forming();
-        for holds in [Duration::ZERO, TOKEN_HOLDS_MAX + HOUR] {
-            assert!(matches!(register.add_token([5; 6], &TokenSecret([5; 32]), holds, NOW), Err(RegisterError::Holds)));
-        }
-    }
-}
+mod tests;
