@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use crate::session::{Session, Vitals};
 use rhumb_core::SiteId;
 use rhumb_quota::gateway::Quotas;
-use rhumb_security::tls::{Acceptor, HANDSHAKES_MAX, Stream};
+use rhumb_security::tls::{Acceptor, HANDSHAKES_MAX, HandshakeError, Stream};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -38,11 +39,13 @@ pub struct ServerOptions {
     pub site_names: BTreeMap<SiteId, String>,
     /// What encrypts connections; in plain text if absent.
     pub tls: Option<Acceptor>,
+    /// Where handshakes are done, so that whoever only makes connections takes nothing of the thread that serves; there as well if absent.
+    pub handshakes: Option<Handle>,
 }
 
 impl Default for ServerOptions {
     fn default() -> ServerOptions {
-        ServerOptions { connections_max: 1_000, site_names: BTreeMap::new(), tls: None }
+        ServerOptions { connections_max: 1_000, site_names: BTreeMap::new(), tls: None, handshakes: None }
     }
 }
 
@@ -57,6 +60,7 @@ struct Server {
     quotas: Arc<dyn Quotas>,
     vitals: Vitals,
     tls: Option<Acceptor>,
+    handshakes: Option<Handle>,
     stopped: watch::Receiver<bool>,
 }
 
@@ -77,7 +81,8 @@ pub async fn serve_until(
     let (stopping, stopped) = watch::channel(false);
     let places = options.connections_max;
     let handshakes = if options.tls.is_some() { HANDSHAKES_MAX } else { 0 };
-    let server = Arc::new(Server { quotas, vitals: Vitals::new(places, options.site_names), tls: options.tls, stopped });
+    let ServerOptions { site_names, tls, handshakes: home, .. } = options;
+    let server = Arc::new(Server { quotas, vitals: Vitals::new(places, site_names), tls, handshakes: home, stopped });
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);
     loop {
@@ -108,7 +113,7 @@ impl Server {
         let stream = match &self.tls {
             None => Stream::from(stream),
             // The bounds of handshakes are theirs: no client takes a place before its own is done.
-            Some(tls) => match tls.accept(stream).await {
+            Some(tls) => match encrypt(tls, self.handshakes.as_ref(), stream).await {
                 Ok(stream) => stream,
                 Err(error) => return tracing::debug!(%peer, %error, "a connection was not encrypted"),
             },
@@ -118,6 +123,20 @@ impl Server {
         if let Err(ending) = Connection::new(stream, session, &*self.quotas, &self.vitals, self.stopped.clone()).run().await {
             tracing::debug!(%peer, %ending, "a connection ended");
         }
+    }
+}
+
+/// Encrypts a connection, the handshake on the runtime `elsewhere` if there is one.
+async fn encrypt(tls: &Acceptor, elsewhere: Option<&Handle>, stream: TcpStream) -> Result<Stream, HandshakeError> {
+    let Some(elsewhere) = elsewhere else { return tls.accept(stream).await };
+    let (tls, socket) = (tls.clone(), stream.into_std()?);
+    // It ends with whoever waits for it.
+    let mut work = JoinSet::new();
+    work.spawn_on(async move { tls.accept_moving(TcpStream::from_std(socket)?).await }, elsewhere);
+    match work.join_next().await {
+        Some(Ok(moving)) => Ok(moving?.arrive().await?),
+        Some(Err(error)) => Err(io::Error::other(error).into()),
+        None => unreachable!("there is one task"),
     }
 }
 

@@ -131,7 +131,8 @@ async fn serve_clients(served: Served<Site>) -> io::Result<()> {
     let setup = status.setup();
     let site_names = setup.topology.sites().map(|site| (site, setup.name(site))).collect();
     let tls = resp.as_ref().and_then(|port| port.tls.clone());
-    let redis_options = rhumb_resp::ServerOptions { site_names, tls, ..rhumb_resp::ServerOptions::default() };
+    let handshakes = Some(Handle::current());
+    let redis_options = rhumb_resp::ServerOptions { site_names, tls, handshakes, ..rhumb_resp::ServerOptions::default() };
     let statement_bytes_max = (setup.limits.statements_mib as usize) << 20;
     let options = ServerOptions { site: setup.site, statement_bytes_max, tls: sql.tls.clone(), ..ServerOptions::default() };
     let catenae = catenae.map(|handle| Arc::new(CatenaeGateway::new(handle, Arc::clone(&status))));

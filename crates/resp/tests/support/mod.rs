@@ -155,6 +155,10 @@ impl Server {
         (&mut self.task).await.expect("no panic");
     }
 
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub async fn connect(&self) -> Client {
         Client(TcpStream::connect(self.address).await.expect("the server listens"))
     }

@@ -3,6 +3,7 @@
 use super::config::Port;
 use super::handshakes::{HANDSHAKES_MAX, Handshakes};
 use super::lease::Lease;
+use super::moving::Moving;
 use super::stream::Stream;
 use super::{Tls, config};
 use std::fmt;
@@ -56,6 +57,22 @@ impl Acceptor {
         let changes = self.tls.changes();
         let acceptor = TlsAcceptor::from(self.tls.current().configs.server(self.port));
         Ok(Stream::encrypted(acceptor.accept(stream).await?, |chain| Lease::new(Arc::clone(&self.tls), changes, chain)))
+    }
+
+    /// The same for who goes on with the connection on another runtime.
+    pub async fn accept_moving(&self, stream: TcpStream) -> Result<Moving, HandshakeError> {
+        let address = stream.peer_addr()?.ip();
+        let handshake = async {
+            let changes = self.tls.changes();
+            let config = self.tls.current().configs.server(self.port);
+            let stream = TlsAcceptor::from(Arc::clone(&config)).accept(stream).await?;
+            let lease = match stream.get_ref().1.peer_certificates() {
+                Some(chain) => Lease::new(Arc::clone(&self.tls), changes, chain.to_vec()),
+                None => Lease::unlimited(),
+            };
+            Ok(Moving::new(stream, config, lease)?)
+        };
+        self.within(address, handshake).await
     }
 
     /// Waits for what comes before the connection of who comes from `address` is encrypted: no longer than [`HANDSHAKE_MAX`], and not while too many others

@@ -14,6 +14,7 @@ mod client;
 mod config;
 mod handshakes;
 mod lease;
+mod moving;
 mod stream;
 mod verifiers;
 
@@ -21,6 +22,7 @@ pub use acceptor::{Acceptor, HANDSHAKE_MAX, HandshakeError};
 pub use client::{Client, ClientError};
 pub use config::Port;
 pub use handshakes::HANDSHAKES_MAX;
+pub use moving::Moving;
 pub use stream::{Reader, Stream, Writer};
 pub use verifiers::CHAIN_MAX;
 
