@@ -28,6 +28,8 @@
 //! Invariants every driver keeps: persists become durable in the order they were written; after a crash the store
 //! holds a prefix of them, whole batches only; an actor is never stepped from within a step.
 
+pub use crate::agreed::Agreed;
+pub use crate::collect::Collect;
 use crate::hlc::Timestamp;
 use crate::ids::SiteId;
 use crate::key::{Key, KeyRange, Value};
@@ -185,34 +187,35 @@ pub enum Gated<A: Actor> {
     },
 }
 
-/// Something that everybody agrees on: whoever records a value under the same topic and key must record the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Agreed {
-    /// What kind of thing, as `attempt`.
-    pub topic: &'static str,
-    /// Which.
-    pub key: String,
-    /// What it is, encoded.
-    pub value: Vec<u8>,
-}
-
 /// The list of effects that a step writes.
 pub struct Effects<A: Actor> {
     list: Vec<Effect<A>>,
     tracing: bool,
     /// None if nobody compares it.
     agreed: Option<Vec<Agreed>>,
+    steady: Option<Time>,
 }
 
 impl<A: Actor> Effects<A> {
     /// An empty list. Trace lines are built only if `tracing`.
     pub fn new(tracing: bool) -> Effects<A> {
-        Effects { list: Vec::new(), tracing, agreed: None }
+        Effects { list: Vec::new(), tracing, agreed: None, steady: None }
     }
 
     /// The same, with what is agreed on recorded.
     pub fn recording(self) -> Effects<A> {
         Effects { agreed: Some(Vec::new()), ..self }
+    }
+
+    /// The same, in a step that begins at this reading of a steady clock: one that nobody sets, that counts while the machine sleeps, and
+    /// that is off by less than a hundredth of what it counts.
+    pub fn at_steady(self, now: Time) -> Effects<A> {
+        Effects { steady: Some(now), ..self }
+    }
+
+    /// The steady clock at the beginning of the step, or before; none if the driver has none. Readings of one incarnation compare.
+    pub fn steady(&self) -> Option<Time> {
+        self.steady
     }
 
     /// Sends a note.
@@ -487,14 +490,4 @@ pub enum Loaded {
         /// True if a limit cut the answer off.
         more: bool,
     },
-}
-
-/// Which old versions may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Collect {
-    /// No reader asks for anything below: of each key's versions at or below it only the newest need stay.
-    pub horizon: Timestamp,
-    /// A deletion at or below this is known to every replica: it may go too, with all that it covers. Never above
-    /// `horizon`.
-    pub deletions: Timestamp,
 }

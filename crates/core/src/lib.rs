@@ -4,8 +4,10 @@
 //! seed, and the outside world is a list of [`Effect`](actor::Effect)s that a driver carries out.
 
 pub mod actor;
+pub mod agreed;
 pub mod ballot;
 pub mod clock_offset;
+pub mod collect;
 pub mod csv_rows;
 pub mod fields;
 pub mod hlc;

@@ -39,6 +39,11 @@ impl SiteClock {
         Time::from_micros(u64::try_from(reading.max(0)).unwrap_or(u64::MAX))
     }
 
+    /// What its quartz has counted at the true time `now`, whatever the clock was set to.
+    pub(crate) fn steady(&self, now: Time) -> Time {
+        SiteClock::new(ClockSkew { offset_micros: 0, ..self.skew }).read(now)
+    }
+
     /// Sets it forwards, or backwards if negative.
     pub(crate) fn jump(&mut self, by_micros: i64) {
         self.skew.offset_micros = self.skew.offset_micros.saturating_add(by_micros);

@@ -148,7 +148,7 @@ impl<A: Actor> World<A> {
     fn turn(&mut self, site: SiteId) {
         let now = self.now;
         let state = self.site_mut(site);
-        let clock = state.clock.read(now);
+        let (clock, steady) = (state.clock.read(now), state.clock.steady(now));
         let stalled_until = state.stalled_until;
         let Some(process) = &mut state.process else { return };
         if process.turn != Some(now) {
@@ -160,7 +160,7 @@ impl<A: Actor> World<A> {
         }
         let input = process.inbox.pop_front().expect("a turn is scheduled only for an input that waits");
         self.begin_step(site, &input);
-        let effects = Effects::new(self.trace.is_on());
+        let effects = Effects::new(self.trace.is_on()).at_steady(steady);
         let mut effects = if self.agreements.is_some() { effects.recording() } else { effects };
         let Some(process) = &mut self.site_mut(site).process else { return };
         let step = AssertUnwindSafe(|| process.actor.step(clock, input, &mut effects));
