@@ -21,6 +21,7 @@ pub mod kit;
 pub mod paxos_commit;
 pub mod quad;
 pub mod replicated_commit;
+pub mod replicated_log;
 pub mod samya;
 
 mod client;

@@ -9,6 +9,7 @@ use rhumb_sim::catenae::Catenae;
 use rhumb_sim::paxos_commit::PaxosCommit;
 use rhumb_sim::quad::{CoresLost, Quad};
 use rhumb_sim::replicated_commit::{Replicas, ReplicatedCommit};
+use rhumb_sim::replicated_log::ReplicatedLog;
 use rhumb_sim::samya::Samya;
 use rhumb_sim::{Report, Scenario, all_cores, run_seed, run_seeds, trace_seed};
 use rhumb_sqlsim::Sql;
@@ -65,6 +66,8 @@ enum ScenarioName {
     CatenaeNamespaces,
     /// Two-phase locking and optimistic concurrency control, which Catenae is measured against: the same promises.
     PaxosCommit,
+    /// A replicated log per shard and two-phase commit, which Replicated Commit is measured against: the same promises.
+    ReplicatedLog,
     /// Two rounds over quorums by load and distance, or over other quorum systems: strictly serializable, nothing lost.
     Quad,
     /// The same with all cores but one lost for good, and declared lost.
@@ -91,6 +94,7 @@ pub fn run(args: &Args) -> ExitCode {
         ScenarioName::CrossingChains => simulate(&Catenae::default().with_crossing().with_calm(args.calm), args),
         ScenarioName::CatenaeNamespaces => simulate(&Catenae::default().with_namespaces().with_calm(args.calm), args),
         ScenarioName::PaxosCommit => simulate(&PaxosCommit::default().with_calm(args.calm), args),
+        ScenarioName::ReplicatedLog => simulate(&ReplicatedLog::default().with_calm(args.calm), args),
         ScenarioName::Quad => simulate(&Quad::default().with_calm(args.calm), args),
         ScenarioName::QuadCoresLost => simulate(&CoresLost::default(), args),
         ScenarioName::Samya => simulate(&Samya::default().with_calm(args.calm), args),

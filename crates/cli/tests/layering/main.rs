@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use tree::{Circle, Tree};
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 24] = [
+const LAYERS: [&str; 25] = [
     "core",
     "store",
     "testkit",
@@ -21,6 +21,7 @@ const LAYERS: [&str; 24] = [
     "catenae",
     "quad",
     "paxos-commit",
+    "replicated-log",
     "forecast",
     "quota",
     "sqltestkit",
@@ -40,7 +41,7 @@ const LAYERS: [&str; 24] = [
 ];
 /// The commit protocols: none knows another, nor the store. Only who brings them together knows them: simulator, node, laboratory, command
 /// line; and SQL, for what two of them let people administer.
-const PROTOCOLS: [&str; 4] = ["replicated-commit", "catenae", "quad", "paxos-commit"];
+const PROTOCOLS: [&str; 5] = ["replicated-commit", "catenae", "quad", "paxos-commit", "replicated-log"];
 /// Who may use whom besides: nobody. Who may not, though the order would let them.
 const FORBIDDEN: [(&str, &str, &str); 19] = [
     ("forecast", "store", "a model is bytes; who has files keeps them"),
@@ -64,13 +65,14 @@ const FORBIDDEN: [(&str, &str, &str); 19] = [
     ("lab", "sql", "papers are repeated on the protocols, below SQL"),
 ];
 /// Crates that do no I/O, and all that they may use from outside.
-const PURE: [(&str, &[&str]); 10] = [
+const PURE: [(&str, &[&str]); 11] = [
     ("core", &["bytes", "csv", "postcard", "rand", "rand_chacha", "serde", "thiserror"]),
     ("commit", &["async-trait", "bytes", "serde", "thiserror"]),
     ("replicated-commit", &["bytes", "derive_more", "serde"]),
     ("catenae", &["async-trait", "bytes", "derive_more", "serde"]),
     ("quad", &["async-trait", "derive_more", "libm", "pathfinding", "serde", "thiserror"]),
     ("paxos-commit", &["bytes", "derive_more", "serde"]),
+    ("replicated-log", &["bytes", "derive_more", "serde"]),
     ("quota", &["async-trait", "bytes", "serde", "thiserror"]),
     ("forecast", &["crc32fast", "csv", "libm", "nalgebra", "postcard", "serde", "thiserror"]),
     ("plan", &["serde", "strsim", "thiserror"]),

@@ -19,6 +19,7 @@ mod quad_moves;
 mod quad_scenarios;
 mod quota_counts;
 mod replicated_commit;
+mod replicated_log;
 mod samya;
 mod snapshots;
 mod support;
