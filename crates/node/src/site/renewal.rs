@@ -171,3 +171,6 @@ fn reason(body: &str) -> String {
 async fn replace(path: PathBuf, text: String) -> Result<(), Failure> {
     Ok(tokio::task::spawn_blocking(move || files::write_private(&path, text.as_bytes())).await??)
 }
+
+#[cfg(test)]
+mod tests;
