@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify fix docs soak soak-cluster namespaces fuzz crosscheck release dist compare
+.PHONY: help demo test verify fix docs soak soak-cluster namespaces fuzz crosscheck release dist compare surface
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,6 +64,9 @@ fuzz: ## Every fuzz target for a minute. SECONDS=600 for longer, TARGETS="frame 
 
 crosscheck: ## The planner against HiGHS, an integer programming solver. Takes cmake, a C++ compiler and libclang, and some minutes.
 	cargo test --manifest-path crosscheck/Cargo.toml
+
+surface: ## Statements on PostgreSQL 15 and on Rhumb: records both results in crates/sql/tests/surface/scripts, and writes docs/surface.md. Takes PostgreSQL 15.
+	@crates/sql/tests/surface/record
 
 COMMA := ,
 # On Linux, relocations in their packed form: 3.6 MB less. It takes glibc 2.36 where the binary runs.
