@@ -11,7 +11,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 const PROTOCOL: u32 = 3 << 16;
 
 /// PostgreSQL's numbers of types; an array has the number beside its elements'.
-const TYPES: [(u32, u32, &str); 21] = [
+const TYPES: [(u32, u32, &str); 26] = [
     (16, 1000, "bool"),
     (17, 1001, "bytea"),
     (18, 1002, "\"char\""),
@@ -21,6 +21,7 @@ const TYPES: [(u32, u32, &str); 21] = [
     (23, 1007, "int4"),
     (25, 1009, "text"),
     (26, 1028, "oid"),
+    (22, 1006, "int2vector"),
     (114, 199, "json"),
     (700, 1021, "float4"),
     (701, 1022, "float8"),
@@ -31,9 +32,16 @@ const TYPES: [(u32, u32, &str); 21] = [
     (1114, 1115, "timestamp"),
     (1184, 1185, "timestamptz"),
     (1186, 1187, "interval"),
+    (1560, 1561, "bit"),
     (1700, 1231, "numeric"),
+    (2205, 2210, "regclass"),
+    (2206, 2211, "regtype"),
+    (2249, 2287, "record"),
     (2950, 2951, "uuid"),
 ];
+
+/// The least number of a type that is not PostgreSQL's own.
+const OWN_TYPES: i64 = 16_384;
 
 /// A server on the loopback, and a database there.
 pub struct Target {
@@ -154,7 +162,8 @@ fn type_name(oid: i64) -> String {
             return format!("{name}[]");
         }
     }
-    format!("type {oid}")
+    // Above are those that were created, as the type of a table's rows is.
+    if oid < OWN_TYPES { format!("type {oid}") } else { "composite".to_owned() }
 }
 
 /// The values of a DataRow, one after the other.
