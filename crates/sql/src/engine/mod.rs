@@ -1,5 +1,6 @@
 //! What the sessions of one site share: the key spaces of the protocols, the quotas, the query engine's functions and rules.
 
+mod aggregates;
 pub mod analyze;
 pub mod arrays;
 mod batch;
@@ -7,6 +8,7 @@ pub mod bounded;
 mod error;
 pub mod limits;
 mod prose;
+mod rounding;
 pub mod row_function;
 pub mod tree;
 
@@ -67,7 +69,7 @@ impl Engine {
             .with_runtime_env(runtime)
             .with_expr_planners(SessionStateDefaults::default_expr_planners())
             .with_scalar_functions(arrays::with_functions(SessionStateDefaults::default_scalar_functions()))
-            .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
+            .with_aggregate_functions(aggregates::with_functions(SessionStateDefaults::default_aggregate_functions()))
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .with_table_function_list(SessionStateDefaults::default_table_functions())
             .build();

@@ -42,7 +42,7 @@ pub use coerce::{cast, coerce};
 pub use implicit::{common, converts};
 pub use parse::parse_text;
 pub(crate) use sql_type::UTC;
-pub use sql_type::{Element, SqlType};
+pub use sql_type::{Element, NUMERIC_PRECISION_MAX, SqlType};
 pub use text::to_text;
 
 /// A value.

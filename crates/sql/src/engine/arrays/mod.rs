@@ -8,6 +8,7 @@ mod make;
 mod operators;
 mod quantified;
 mod returned;
+mod subqueries;
 mod typing;
 
 pub use crate::engine::bounded::TO_ARRAY;

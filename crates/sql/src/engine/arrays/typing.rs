@@ -5,9 +5,10 @@ use super::COALESCE;
 use super::functions::{OR_NULL, SUBSCRIPTS, TO_TEXT};
 use super::quantified::Quantified;
 use super::returned::no_array;
+use super::subqueries;
 use crate::engine::bounded::{JOINED, TO_ARRAY};
 use crate::engine::tree::{rewrite, rewrite_plan};
-use crate::engine::{from_sql, row_function};
+use crate::engine::{from_sql, rounding, row_function};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, Element, SqlType, common, parse_text, several_dimensions};
 use datafusion::arrow::datatypes::DataType;
@@ -157,15 +158,22 @@ pub(super) fn as_type(ty: &SqlType, expr: Expr) -> SqlResult<Expr> {
     }
 }
 
-/// The expressions of a plan with the types that arrays ask for, and casts of arrays to text as PostgreSQL prints them.
+/// The expressions of a plan with the types that arrays ask for, casts of arrays to text as PostgreSQL prints them, and comparisons with the rows of subqueries
+/// as the query engine does them right.
 pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
     rewrite_plan(plan, &mut |node| {
         let mut schema = DFSchema::empty();
         node.inputs().iter().for_each(|input| schema.merge(input.schema()));
         let names = NamePreserver::new(&node);
+        let is_condition = matches!(node, LogicalPlan::Filter(_));
         let changed = node.map_expressions(|expr| {
             let name = names.save(&expr);
-            Ok(settle(expr, &schema)?.update_data(|expr| name.restore(expr)))
+            let settled = settle(expr, &schema)?;
+            let compared = settled.transform_data(|expr| match is_condition {
+                true => subqueries::in_condition(expr, &schema),
+                false => subqueries::in_expression(expr),
+            })?;
+            Ok(compared.update_data(|expr| name.restore(expr)))
         })?;
         if changed.transformed { changed.data.recompute_schema().map(Transformed::yes) } else { Ok(changed) }
     })
@@ -212,6 +220,10 @@ fn of_one(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
                 Expr::Cast(Cast { expr: Box::new(text), field })
             }))
         }
+        Expr::Cast(cast) => Ok(match rounding::before_cast(&cast, schema) {
+            Some(rounded) => Transformed::yes(rounded),
+            None => Transformed::no(Expr::Cast(cast)),
+        }),
         expr => Ok(Transformed::no(expr)),
     }
 }
