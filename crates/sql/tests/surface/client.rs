@@ -184,8 +184,9 @@ fn row_of(body: &[u8]) -> String {
 
 /// A value so that it stands on one line and is taken for nothing else.
 fn written(value: &str) -> String {
-    let plain = !value.is_empty() && value.trim() == value && value != "NULL" && !value.contains(['|', '"', '\n', '\r', '\t']);
+    let plain =
+        !value.is_empty() && value.trim() == value && value != "NULL" && !value.contains(['|', '"']) && !value.contains(char::is_control);
     // Arrays and the like have quotes of their own, and need no others.
-    let quoted_within = value.starts_with('{') && value.ends_with('}') && !value.contains(['|', '\n', '\r', '\t']);
+    let quoted_within = value.starts_with('{') && value.ends_with('}') && !value.contains('|') && !value.contains(char::is_control);
     if plain || quoted_within { value.to_owned() } else { format!("{value:?}") }
 }

@@ -51,7 +51,7 @@ fn rhumb(runtime: &Runtime) -> Target {
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let gateway = Arc::new(LocalGateway::new());
-    runtime.spawn(serve(listener, gateway.into(), Some(Arc::new(LocalQuotas::new())), ServerOptions::default()));
+    runtime.spawn(serve(listener, gateway, Some(Arc::new(LocalQuotas::new())), ServerOptions::default()));
     Target { port, database: "rhumb".to_owned() }
 }
 
@@ -96,7 +96,12 @@ fn record_all(runtime: &Runtime, scripts: Vec<(PathBuf, Script)>, port: u16) {
     on_several_threads(asked.into_inner().expect("one thread"), |(file, script)| {
         let recorded = record::ask_rhumb(script, &rhumb(runtime));
         let open = recorded.differences().filter(|(_, difference)| difference.reason == script::NO_REASON).count();
-        println!("{}: {} statements, {} differ, {open} without a reason", file.display(), recorded.records().count(), recorded.differences().count());
+        println!(
+            "{}: {} statements, {} differ, {open} without a reason",
+            file.display(),
+            recorded.records().count(),
+            recorded.differences().count()
+        );
         std::fs::write(&file, recorded.to_string()).expect("written");
     });
     std::fs::write(page_file(), page::page(&self::scripts())).expect("written");

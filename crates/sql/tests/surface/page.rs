@@ -20,7 +20,10 @@ pub fn page(scripts: &[(PathBuf, Script)]) -> String {
     let mut page = HEAD.to_owned();
     let statements: usize = scripts.iter().map(|(_, script)| script.records().count()).sum();
     let differ: usize = scripts.iter().map(|(_, script)| script.differences().count()).sum();
-    put(&mut page, &format!("{statements} statements; {} have PostgreSQL's results, {differ} [differ](#differences).\n", statements - differ));
+    put(
+        &mut page,
+        &format!("{statements} statements; {} have PostgreSQL's results, {differ} [differ](#differences).\n", statements - differ),
+    );
     put(&mut page, "\n| subject | statements | as in PostgreSQL | differ |\n|---|---|---|---|\n");
     for (_, script) in scripts {
         let (title, _) = script.title_and_prose();

@@ -11,9 +11,16 @@ use std::fmt;
 #[derive(Debug)]
 pub enum Complaint {
     /// A result other than the one that is expected, and why that is expected.
-    Other { sql: String, expected: Outcome, actual: Outcome },
+    Other {
+        sql: String,
+        expected: Outcome,
+        actual: Outcome,
+    },
     /// PostgreSQL's result where a difference is said to be.
-    Same { sql: String, reason: String },
+    Same {
+        sql: String,
+        reason: String,
+    },
     NotRecorded(String),
     NoReason(String),
 }
@@ -34,7 +41,9 @@ impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.kind())?;
         match self {
-            Complaint::Other { sql, expected, actual } => write!(f, "{sql}\n  expected {}\n  got      {}", expected.brief(), actual.brief()),
+            Complaint::Other { sql, expected, actual } => {
+                write!(f, "{sql}\n  expected {}\n  got      {}", expected.brief(), actual.brief())
+            }
             Complaint::Same { sql, reason } => write!(f, "{sql}\n  is PostgreSQL's now, take out `differs: {reason}` with `make surface`"),
             Complaint::NotRecorded(sql) => write!(f, "{sql}\n  has no result, `make surface` records it"),
             Complaint::NoReason(sql) => write!(f, "{sql}\n  differs, and nobody says why"),
