@@ -13,5 +13,5 @@ pub mod reason;
 pub mod timestamp_cache;
 pub mod transaction;
 pub mod votes;
-pub mod wan;
+pub mod waits;
 pub mod wound_wait;

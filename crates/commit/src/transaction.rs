@@ -12,7 +12,6 @@ pub use crate::buffer::Savepoint;
 pub use crate::error::TxnError;
 use crate::one_shot::execution::{Output, Rejection};
 use crate::one_shot::operation::Operation;
-use crate::wan::{Step, Wait};
 use async_trait::async_trait;
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use serde::{Deserialize, Serialize};
@@ -117,6 +116,33 @@ pub struct RegionStatus {
     pub reads_at: Option<String>,
     /// Likewise, where they commit.
     pub commits_at: Option<String>,
+}
+
+/// A step of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A read: of some rows by their keys, or of a range.
+    Read(ReadMode),
+    /// The commit of a transaction that read so.
+    Commit {
+        /// How it read.
+        reads: ReadMode,
+        /// True if its client is answered only once a majority has applied the writes.
+        two_rounds: bool,
+        /// True if it may be handed to the region that the placement names.
+        handoff: bool,
+    },
+}
+
+/// What a step waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// Round trips between regions, one after the other.
+    pub trips: u32,
+    /// How long these take.
+    pub time: Span,
+    /// The regions that have to answer, besides the gateway's own.
+    pub regions: Vec<String>,
 }
 
 /// What became of operations that a transaction carried out at its commit.

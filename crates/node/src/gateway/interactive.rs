@@ -19,9 +19,9 @@ use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::interactive::{Interactive, Request};
 use rhumb_commit::placement::Regions;
 use rhumb_commit::transaction::{
-    self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Savepoint, Scanned, TxnError, rest_of,
+    self, CommitOptions, Committed, READ_BYTES_MAX, ReadMode, RegionStatus, Savepoint, Scanned, Step, TxnError, Wait, rest_of,
 };
-use rhumb_commit::wan::{Step, Wait, by_majority};
+use rhumb_commit::waits::by_majority;
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, TxnId, Value};
 use rhumb_replicated_commit::{Admin, Site, Status as ActorStatus};
 use std::marker::PhantomData;

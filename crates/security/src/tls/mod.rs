@@ -5,7 +5,7 @@
 //!                            └────▶ connect: to a site by its name ──────────────▶ Stream
 //!   Client: the command line's, which has no site ───────────────────────────────▶ Stream
 //! ```
-//! A connection lasts no longer than the certificates that were shown on it ([`lease`]).
+//! A connection lasts no longer than the certificates that were shown on it (`lease.rs`).
 //!
 //! Sessions are not resumed: each connection shows its certificate, so that one which is no longer believed lets nobody in.
 

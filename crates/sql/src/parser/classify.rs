@@ -127,9 +127,7 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
             None => query_kind(query, for_update),
         },
         Sql::Explain { analyze, statement, format, options, query_plan: false, estimate: false, .. } => {
-            let (mut explain, kind) = (explain::options(options.unwrap_or_default(), format)?, classify(*statement)?);
-            explain.analyze |= analyze;
-            StatementKind::Explain(Box::new(explain.of(kind)?))
+            explain::options(analyze, options.unwrap_or_default(), format)?.of(classify(*statement)?)?
         }
         Sql::Insert(insert) => StatementKind::Insert(Box::new(insert)),
         Sql::Update(update) => StatementKind::Update(Box::new(update)),

@@ -5,7 +5,7 @@ use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::ast::{AnalyzeFormat, AnalyzeFormatKind, Expr, Ident, UtilityOption, Value, ValueWithSpan};
 
 /// What the options of an EXPLAIN ask for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The statement is run.
     pub analyze: bool,
@@ -15,27 +15,27 @@ pub struct Options {
 
 impl Options {
     /// The EXPLAIN of a statement. Error 0A000 for one that has no plan.
-    pub fn of(self, kind: StatementKind) -> SqlResult<Explain> {
+    pub fn of(self, kind: StatementKind) -> SqlResult<StatementKind> {
         match kind {
             StatementKind::Query { .. }
             | StatementKind::Numbers(_)
             | StatementKind::Call { .. }
             | StatementKind::Insert(_)
             | StatementKind::Update(_)
-            | StatementKind::Delete(_) => Ok(Explain { kind, analyze: self.analyze, wan: self.wan }),
+            | StatementKind::Delete(_) => Ok(StatementKind::Explain(Box::new(Explain { kind, analyze: self.analyze, wan: self.wan }))),
             other => Err(SqlError::unsupported(format!("EXPLAIN of {} is not supported", other.name()))),
         }
     }
 }
 
-/// Reads the options in brackets, and a format that stands alone. What PostgreSQL shows more or less of by an option is shown the same with it.
-pub fn options(options: Vec<UtilityOption>, format: Option<AnalyzeFormatKind>) -> SqlResult<Options> {
+/// Reads the options in brackets, and ANALYZE and a format that stand alone. What PostgreSQL shows more or less of by an option is shown the same with it.
+pub fn options(analyze: bool, options: Vec<UtilityOption>, format: Option<AnalyzeFormatKind>) -> SqlResult<Options> {
     if let Some(AnalyzeFormatKind::Keyword(format) | AnalyzeFormatKind::Assignment(format)) = format
         && format != AnalyzeFormat::TEXT
     {
         return Err(only_text(&format.to_string()));
     }
-    let mut found = Options::default();
+    let mut found = Options { analyze, wan: false };
     for UtilityOption { name, arg } in options {
         match name.value.to_ascii_lowercase().as_str() {
             "analyze" => found.analyze = is_on(&name, arg.as_ref())?,

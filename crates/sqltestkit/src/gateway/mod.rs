@@ -8,8 +8,8 @@ mod transaction;
 
 use async_trait::async_trait;
 use rhumb_commit::buffer::WriteBuffer;
-use rhumb_commit::transaction::{CommitOptions, Gateway, ReadMode, RegionStatus, Role, Transaction, TxnError};
-use rhumb_commit::wan::{Step, Wait, by_majority};
+use rhumb_commit::transaction::{CommitOptions, Gateway, ReadMode, RegionStatus, Role, Step, Transaction, TxnError, Wait};
+use rhumb_commit::waits::by_majority;
 use rhumb_core::{Key, KeyRange, Row, Span, Timestamp, Value};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -5,8 +5,7 @@ use super::{Purpose, wan};
 use crate::executor::Plan;
 use crate::parser::StatementKind;
 use crate::txn::{Kind, Round};
-use rhumb_commit::transaction::{CommitOptions, ReadMode};
-use rhumb_commit::wan::{Step, Wait};
+use rhumb_commit::transaction::{CommitOptions, ReadMode, Step, Wait};
 
 /// Ways to take fewer trips; none if nothing is known to save any.
 pub fn lines(session: &Session, kind: &StatementKind, plan: &Plan, rounds: &[Round], purpose: Purpose) -> Vec<String> {

@@ -2,8 +2,7 @@
 
 use super::Purpose;
 use crate::txn::{Home, Kind, Round};
-use rhumb_commit::transaction::{CommitOptions, Gateway};
-use rhumb_commit::wan::{Step, Wait};
+use rhumb_commit::transaction::{CommitOptions, Gateway, Step, Wait};
 
 /// What is not known.
 const UNKNOWN: &str = "?";

@@ -2,35 +2,8 @@
 //!
 //! Invariant: a step that is foreseen to take no trip waits for no other region.
 
-use crate::transaction::{ReadMode, RegionStatus, Role};
+use crate::transaction::{ReadMode, RegionStatus, Role, Step, Wait};
 use rhumb_core::Span;
-
-/// A step of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// A read: of some rows by their keys, or of a range.
-    Read(ReadMode),
-    /// The commit of a transaction that read so.
-    Commit {
-        /// How it read.
-        reads: ReadMode,
-        /// True if its client is answered only once a majority has applied the writes.
-        two_rounds: bool,
-        /// True if it may be handed to the region that the placement names.
-        handoff: bool,
-    },
-}
-
-/// What a step waits for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wait {
-    /// Round trips between regions, one after the other.
-    pub trips: u32,
-    /// How long these take.
-    pub time: Span,
-    /// The regions that have to answer, besides the gateway's own.
-    pub regions: Vec<String>,
-}
 
 /// A step where reads ask the nearest copy or a majority, and a majority votes on commits, as by Replicated Commit (its section 3.2). `None` if a
 /// region that counts has not been heard yet.
