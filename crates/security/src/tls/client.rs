@@ -3,8 +3,9 @@
 //! A site is asked by a name that its certificate bears, or by an address. No certificate names an address, so there any site of the cluster is believed:
 //! a certificate for serving, by an authority that is believed, with the name of a site. Who is about to join knows the CA by its fingerprint alone.
 
-use super::config::{provider, roots, said};
+use super::config::{roots, said};
 use super::lease::Lease;
+use super::provider::provider;
 use super::verifiers::{check_length, of_servers};
 use super::{Files, Stream, TlsError};
 use crate::certificate::{self, Certificate, Fingerprint};

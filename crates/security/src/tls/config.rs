@@ -1,10 +1,10 @@
 //! The configurations of `rustls`, one per port and one for connecting.
 
+use super::provider::provider;
 use super::verifiers::{CHAIN_MAX, of_clients, of_servers};
 use crate::identity::Identity;
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
@@ -80,11 +80,6 @@ impl Configs {
     pub fn client(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.client)
     }
-}
-
-/// What signs, encrypts and draws random numbers.
-pub fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
 }
 
 /// The authorities, each of which must be one that can be gone by.

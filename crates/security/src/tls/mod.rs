@@ -15,6 +15,7 @@ mod config;
 mod handshakes;
 mod lease;
 mod moving;
+mod provider;
 mod stream;
 mod verifiers;
 

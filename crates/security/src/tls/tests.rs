@@ -280,7 +280,8 @@ async fn chains_of_many_certificates_are_not_looked_at() {
     // And nobody who connects looks at them either.
     let virginia = ca.site("virginia");
     let identity = Identity::load(&own, &own).expect("whole");
-    let server = rustls::ServerConfig::builder_with_provider(config::provider()).with_safe_default_protocol_versions().expect("some");
+    let server =
+        rustls::ServerConfig::builder_with_provider(super::provider::provider()).with_safe_default_protocol_versions().expect("some");
     let server = server.with_no_client_auth().with_single_cert(identity.chain, identity.key).expect("they belong together");
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(server));
     put(&own, &whole);

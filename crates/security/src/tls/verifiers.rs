@@ -3,7 +3,7 @@
 //! A path from a certificate to an authority is searched among all those that were shown with it, before anybody has proved anything: with hundreds of the
 //! same name that takes a tenth of a second, each time. Real chains are short: a certificate, a cross certificate or an intermediate CA or two, and the CA itself.
 
-use super::config::provider;
+use super::provider::provider;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::server::WebPkiClientVerifier;
