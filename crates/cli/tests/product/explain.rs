@@ -48,8 +48,8 @@ async fn trips_are_foreseen_as_they_are_taken() {
 
     let ran = explained(&client, "EXPLAIN (ANALYZE, WAN) UPDATE account SET balance = 0 WHERE id = 1").await;
     let (read, commit) = (round(&ran, "read 1 key"), round(&ran, "commit"));
-    assert_eq!((read[3], commit[2], commit[5]), ("0", "1", majority), "{ran:#?}");
-    assert!(commit[4].parse::<f64>().is_ok_and(|took| took >= 60.0), "{ran:#?}");
+    assert_eq!((read[3], commit[1], commit[4]), ("0", "1", majority), "{ran:#?}");
+    assert!(commit[3].parse::<f64>().is_ok_and(|took| took >= 60.0), "{ran:#?}");
 
     let selected = explained(&client, "EXPLAIN (ANALYZE, WAN) SELECT * FROM account WHERE id = 1").await;
     let read = round(&selected, "read 1 key");
