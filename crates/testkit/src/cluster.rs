@@ -270,7 +270,7 @@ impl<P: Protocol> Cluster<P> {
             let now = self.now;
             let machine = self.machine(site);
             let clock = now + machine.ahead;
-            let mut fx = Effects::new(false);
+            let mut fx = Effects::new(false).at_steady(now);
             machine.running().actor.step(clock, input, &mut fx);
             for effect in fx.take() {
                 self.carry_out(site, effect, &mut inputs);
