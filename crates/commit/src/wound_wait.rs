@@ -167,12 +167,17 @@ impl WoundWait {
         outcomes
     }
 
-    /// Lists its parts; `transactions_max` at the most have anything in it.
-    pub fn tables(&self, transactions_max: usize, visit: &mut dyn FnMut(Table)) {
-        visit(Table::new("locks.held", self.held.len(), usize::MAX));
+    /// Lists its parts; `transactions_max` at the most have anything in it, and hold `held_max` locks.
+    pub fn tables(&self, transactions_max: usize, held_max: usize, visit: &mut dyn FnMut(Table)) {
+        visit(Table::new("locks.held", self.held.len(), held_max));
         visit(Table::new("locks.waiting", self.waiting.len(), WAITING_MAX));
         visit(Table::new("locks.prepared", self.prepared.len(), transactions_max));
         visit(Table::new("locks.wounded", self.wounded.len(), transactions_max));
+    }
+
+    /// How many locks are held.
+    pub fn held_count(&self) -> usize {
+        self.held.len()
     }
 
     /// True if `txn` was wounded and not released since.

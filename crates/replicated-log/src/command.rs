@@ -41,15 +41,9 @@ pub enum Command {
     Forget { txn: TxnId },
 }
 
-fn bytes(writes: &Writes) -> usize {
+/// Bytes of writes in a message, or a few more.
+pub(crate) fn written_bytes(writes: &Writes) -> usize {
     writes.iter().map(|(key, value)| key.0.len() + value.as_ref().map_or(0, |value| value.0.len()) + 16).sum()
-}
-
-impl Prepared {
-    /// True if a group other than its own decides about it.
-    pub fn first(&self) -> u16 {
-        *self.shards.first().expect("somebody takes part")
-    }
 }
 
 impl group::Command for Command {
@@ -60,10 +54,10 @@ impl group::Command for Command {
     fn bytes(&self) -> usize {
         const EACH: usize = 64;
         let more = match self {
-            Command::Commit { writes, .. } => bytes(writes),
+            Command::Commit { writes, .. } => written_bytes(writes),
             Command::Prepare { prepared, .. } => {
                 let reads: usize = prepared.reads.iter().map(|range| range.start.0.len() + range.end.0.len() + 8).sum();
-                bytes(&prepared.writes) + reads + 4 * prepared.shards.len()
+                written_bytes(&prepared.writes) + reads + 4 * prepared.shards.len()
             }
             Command::Decide { shards, .. } => 4 * shards.len(),
             Command::Nothing | Command::Advance { .. } | Command::Finish { .. } | Command::Forget { .. } => 0,

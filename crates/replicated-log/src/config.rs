@@ -12,10 +12,16 @@ const DRIFT_PARTS: u64 = 100;
 
 /// Transactions that a gateway has open, and that a leader has locks of.
 pub const OPEN_MAX: usize = 4_096;
-/// Transactions that a group has prepared, or has committed while other groups have not heard of it.
+/// Bound of what a group may prepare before others have heard of its commits.
 pub const PREPARED_MAX: usize = 4_096;
-/// Snapshot reads under way at a replica.
+/// Snapshot reads that wait at a leader.
 pub const READS_MAX: usize = 4_096;
+/// Loads under way at a site, as the disk is behind, before no read begins any more.
+pub const LOADS_MAX: usize = 8_192;
+/// Loads under way at a site: besides those, of what waited for locks or outcomes as the last read began.
+pub const JOBS_MAX: usize = LOADS_MAX + READS_MAX + 2 * (OPEN_MAX + 2 * PREPARED_MAX);
+/// Redirections that a request follows before it waits to be sent again.
+pub const HOPS_MAX: u32 = 16;
 /// Bytes of the rows in one answer of a leader.
 pub const ROWS_BYTES_MAX: usize = 4 << 20;
 /// Rows of a range that one answer of a leader covers, deletions counted.
@@ -50,10 +56,19 @@ pub struct Config {
     pub pace: Pace,
     /// Outcomes that a group remembers.
     pub outcomes_max: usize,
+    /// Transactions that a group has prepared, or has committed while other groups have not heard of it, before it prepares no more. At most
+    /// [`PREPARED_MAX`].
+    pub prepared_max: usize,
+    /// Bytes of what all transactions write that a leader has under way before it prepares no more. At least [`WRITES_BYTES_MAX`].
+    pub writes_bytes_max: usize,
+    /// Locks that are held at a leader before no transaction asks for more.
+    pub locks_max: usize,
     /// Entries that a replica keeps once they are applied, for those who are behind.
     pub log_entries_kept: usize,
     /// Whoever does not answer for so long is asked again.
     pub resend: Span,
+    /// Messages for a leader that can be reached only by another site go that way for so long before the link is tried again.
+    pub detour: Span,
     /// A read that has not been answered for so long is given up.
     pub patience: Span,
     /// A client is told after so long that the outcome of its transaction is unknown.
@@ -82,8 +97,12 @@ impl Default for Config {
             leaders: Vec::new(),
             pace,
             outcomes_max: 8_192,
+            prepared_max: PREPARED_MAX,
+            writes_bytes_max: 256 << 20,
+            locks_max: 1 << 20,
             log_entries_kept: 1_024,
             resend: Span::from_secs(1),
+            detour: Span::from_secs(10),
             patience: Span::from_secs(4),
             deadline: Span::from_secs(8),
             prepare_patience: Span::from_secs(4),

@@ -101,12 +101,18 @@ pub enum Note {
     Prepared { txn: TxnId, at: Timestamp, shards: Vec<u16> },
     /// Leader to the leader of the first group: it is not prepared here, and cannot be.
     Vetoed { txn: TxnId, shards: Vec<u16>, why: Refusal },
-    /// Leader of the first group, to gateway and leaders: this is the outcome.
+    /// Leader of the first group, to the gateway: this is the outcome.
     Outcome { txn: TxnId, fate: Fate },
+    /// Leader of the first group, to the leaders of the others: it was decided so.
+    Decided { txn: TxnId, committed: Option<Timestamp> },
     /// Leader to the leader of the first group: a majority has the outcome here.
     Finished { txn: TxnId },
-    /// Replica: ask that one, if any; I do not lead.
-    Elsewhere { leader: Option<SiteId> },
+    /// Replica: of this transaction ask that one, if any; I do not lead.
+    Elsewhere { txn: TxnId, leader: Option<SiteId> },
+    /// To a site that can reach both: pass this on.
+    Relay { from: SiteId, to: SiteId, note: Box<Note> },
+    /// To whoever sends by others: this comes straight, if it comes at all.
+    Straight,
     /// Replica to leader: the next page of your state; the first one if there is no transfer.
     Fetch { transfer: u64, cursor: Cursor },
     /// Leader: a page of its state.
@@ -119,6 +125,48 @@ pub enum Note {
 pub enum Promise {
     /// Between the replicas of a shard.
     Group(GroupPromise),
+}
+
+impl Note {
+    /// The transaction that it is about, if it is for a leader.
+    pub fn for_leader(&self) -> Option<TxnId> {
+        match self {
+            Note::Read { txn, .. }
+            | Note::Snapshot { txn, .. }
+            | Note::Touch { txn }
+            | Note::Release { txn }
+            | Note::Prepare { txn, .. }
+            | Note::Prepared { txn, .. }
+            | Note::Vetoed { txn, .. }
+            | Note::Decided { txn, .. }
+            | Note::Finished { txn } => Some(*txn),
+            Note::Group(_)
+            | Note::Rows { .. }
+            | Note::Refused { .. }
+            | Note::Wounded { .. }
+            | Note::Outcome { .. }
+            | Note::Elsewhere { .. }
+            | Note::Relay { .. }
+            | Note::Straight
+            | Note::Fetch { .. }
+            | Note::Page { .. } => None,
+        }
+    }
+
+    /// True if only a leader of its group sends it.
+    pub fn is_of_leader(&self) -> bool {
+        match self {
+            Note::Rows { session, .. } => session.is_some(),
+            Note::Refused { .. }
+            | Note::Wounded { .. }
+            | Note::Prepared { .. }
+            | Note::Vetoed { .. }
+            | Note::Outcome { .. }
+            | Note::Decided { .. }
+            | Note::Finished { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Query {
@@ -152,8 +200,12 @@ impl fmt::Display for Note {
             Note::Vetoed { txn, why, .. } => write!(f, "Vetoed {txn} {why:?}"),
             Note::Outcome { txn, fate } => write!(f, "Outcome {txn} {fate:?}"),
             Note::Finished { txn } => write!(f, "Finished {txn}"),
-            Note::Elsewhere { leader: Some(leader) } => write!(f, "Elsewhere, {leader} leads"),
-            Note::Elsewhere { leader: None } => f.write_str("Elsewhere"),
+            Note::Decided { txn, committed: Some(at) } => write!(f, "Decided {txn} committed at {at}"),
+            Note::Decided { txn, committed: None } => write!(f, "Decided {txn} aborted"),
+            Note::Elsewhere { txn, leader: Some(leader) } => write!(f, "Elsewhere {txn}, {leader} leads"),
+            Note::Elsewhere { txn, leader: None } => write!(f, "Elsewhere {txn}"),
+            Note::Straight => f.write_str("Straight"),
+            Note::Relay { from, to, note } => write!(f, "Relay {from} → {to}: {note}"),
             Note::Fetch { transfer, cursor } => write!(f, "Fetch {transfer} {cursor:?}"),
             Note::Page { transfer, records, rows, .. } => write!(f, "Page {transfer} {} records {} rows", records.len(), rows.len()),
         }

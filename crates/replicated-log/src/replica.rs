@@ -15,7 +15,7 @@
 //! Rows of later pages may show what was chosen after the tables were taken: versions never change, and those entries come again.
 
 use crate::command::Command;
-use crate::config::{LOG_BYTES_MAX, LOG_ENTRIES_MAX, PAGE_BYTES_MAX};
+use crate::config::{LOADS_MAX, LOG_BYTES_MAX, LOG_ENTRIES_MAX, PAGE_BYTES_MAX};
 use crate::context::{Context, Job, Shared};
 use crate::group::{Entry, Group, GroupNote, GroupPromise, Log, NO_BALLOT, Position, Recovered, Slot, Step, Write};
 use crate::message::{Cursor, Note, Promise};
@@ -225,7 +225,8 @@ impl Replica {
 
     /// A replica asks for a page of the state.
     pub(crate) fn on_fetch(&mut self, to: SiteId, transfer: u64, cursor: Cursor, cx: &mut Context<'_>) {
-        if !self.is_ready_to_serve() {
+        // A new leader need not have its first entry chosen: for that it may need this very replica.
+        if self.group.leads().is_none() || cx.jobs.count() >= LOADS_MAX {
             return;
         }
         let known = self.outgoing.get(&to).is_some_and(|outgoing| outgoing.transfer == transfer);
@@ -325,7 +326,7 @@ impl Replica {
 
     pub(crate) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         self.group.tables(2 * LOG_ENTRIES_MAX, visit);
-        visit(Table::new("state.outcomes", self.state.outcomes.len(), usize::MAX).stays());
+        visit(Table::new("state.outcomes", self.state.outcomes.len(), self.state.outcomes_max).stays());
         visit(Table::new("state.prepared", self.state.prepared.len(), 2 * crate::config::PREPARED_MAX));
         visit(Table::new("state.decided", self.state.decided.len(), 2 * crate::config::PREPARED_MAX));
     }

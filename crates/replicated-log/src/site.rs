@@ -3,7 +3,7 @@
 //! A site drops what arrives before it has recovered from its disk, as if it had been lost on the way. Each step ends with what has become chosen
 //! being applied, and all that is to be written in one batch.
 
-use crate::config::{Config, RECOVERY_BYTES, RECOVERY_RECORDS, TICK};
+use crate::config::{Config, JOBS_MAX, LOADS_MAX, RECOVERY_BYTES, RECOVERY_RECORDS, TICK};
 use crate::context::{Context, Job, Shared};
 use crate::gateway::Gateway;
 use crate::leader::{Asked, Leader, on_snapshot_loaded, read_snapshot};
@@ -16,7 +16,7 @@ use rhumb_commit::interactive::{Answer, Request};
 use rhumb_commit::pages::Pages;
 use rhumb_commit::transaction::TxnError;
 use rhumb_core::actor::{RequestId, Token};
-use rhumb_core::{Actor, Ballot, Body, Effects, Input, Inspect, Loaded, Rules, SiteId, Table, Time, Topology};
+use rhumb_core::{Actor, Ballot, Body, Effects, Input, Inspect, Loaded, Rules, SiteId, Table, Time, Topology, TxnId};
 use std::sync::Arc;
 
 /// The timers of a site.
@@ -120,7 +120,10 @@ impl Roles {
         match cx.jobs.end(token) {
             Job::Locked { txn, number, instance } => self.leader.on_locked_loaded((txn, number, instance), loaded, cx),
             Job::Expected { txn, instance } => self.leader.on_expected_loaded((txn, instance), loaded, &mut self.replica, cx),
-            Job::Snapshot { to, txn, number, at, strict } => on_snapshot_loaded((to, txn, number, at, strict), loaded, cx),
+            Job::Snapshot { to, txn, number, at, strict } => {
+                let versions_from = self.replica.state().marks.versions_from;
+                on_snapshot_loaded((to, txn, number, at, strict), loaded, versions_from, cx);
+            }
             Job::Page { to, transfer, cursor } => self.replica.on_page_loaded((to, transfer, cursor), loaded, cx),
             Job::Recover | Job::ClockBound(_) => unreachable!("it has recovered, and bounds are not loaded"),
         }
@@ -139,52 +142,54 @@ impl Roles {
     }
 
     /// What only a leader does, this site does not.
-    fn redirect(&mut self, from: SiteId, cx: &mut Context<'_>) {
+    fn redirect(&mut self, from: SiteId, txn: TxnId, cx: &mut Context<'_>) {
         let leader = self.replica.group().leader().filter(|leader| *leader != cx.me);
-        cx.fx.send(from, Note::Elsewhere { leader });
+        cx.send(from, Note::Elsewhere { txn, leader });
     }
 
     fn on_note(&mut self, from: SiteId, note: Note, cx: &mut Context<'_>) {
+        if note.is_of_leader() {
+            cx.note_leader(from);
+        }
         match note {
             Note::Group(note) => self.replica.on_note(from, note, cx),
+            Note::Relay { from: sender, to, note } if to == cx.me => {
+                cx.detour(sender, from);
+                // If the link carries this, both ends go back to it.
+                cx.fx.send(sender, Note::Straight);
+                self.on_note(sender, *note, cx);
+            }
+            note @ Note::Relay { to, .. } => cx.fx.send(to, note),
+            // It was heard, which is all.
+            Note::Straight => {}
             Note::Fetch { transfer, cursor } => self.replica.on_fetch(from, transfer, cursor, cx),
             note @ Note::Page { .. } => self.replica.on_page(from, note, cx),
-            note @ Note::Rows { .. } => {
-                if matches!(note, Note::Rows { session: Some(_), .. }) {
-                    cx.note_leader(from);
-                }
-                self.gateway.on_rows(from, note, cx);
-            }
+            note @ Note::Rows { .. } => self.gateway.on_rows(from, note, cx),
             Note::Refused { txn, number, why } => self.gateway.on_refused(txn, number, why, cx),
             Note::Wounded { txn } => self.gateway.on_wounded(txn, cx),
-            Note::Elsewhere { leader } => {
+            Note::Outcome { txn, fate } => self.gateway.on_outcome(txn, fate, cx),
+            Note::Elsewhere { txn, leader } => {
                 match leader {
-                    Some(leader) => cx.note_leader(leader),
-                    None if cx.leader_of(from.shard) == from => cx.doubt_leader(from.shard),
-                    None => {}
+                    Some(leader) => cx.note_elsewhere(from, leader),
+                    None => cx.pass_over(from),
                 }
-                self.gateway.on_elsewhere(from, cx);
-                self.leader.on_elsewhere(from.shard);
-            }
-            Note::Outcome { txn, fate } => {
-                if txn.gateway == cx.me {
-                    self.gateway.on_outcome(txn, fate, cx);
-                }
-                if self.leader.serves() {
-                    self.leader.on_outcome(from, txn, fate, &mut self.replica, cx);
-                }
+                self.gateway.on_elsewhere(txn, from, cx);
+                self.leader.on_elsewhere(txn, from.shard);
             }
             Note::Snapshot { txn, number, at, query, strict } if !self.leader.serves() => {
                 let marks = self.replica.state().marks;
-                if !strict && at <= marks.closed && at >= marks.versions_from {
+                let is_here = !strict && at <= marks.closed && at >= marks.versions_from;
+                if is_here && cx.jobs.count() < LOADS_MAX {
                     cx.fx.count("log.follower_read");
                     read_snapshot(from, (txn, number), at, &query, strict, cx);
                 } else {
-                    self.redirect(from, cx);
+                    self.redirect(from, txn, cx);
                 }
             }
-            _ if !self.leader.serves() => self.redirect(from, cx),
-            note => self.on_led(from, note, cx),
+            note => match note.for_leader() {
+                Some(txn) if !self.leader.serves() => self.redirect(from, txn, cx),
+                _ => self.on_led(from, note, cx),
+            },
         }
     }
 
@@ -201,6 +206,7 @@ impl Roles {
             note @ Note::Prepare { .. } => leader.on_prepare(from, note, replica, cx),
             Note::Prepared { txn, at, shards } => leader.coordinator.on_prepared_elsewhere(from, (txn, at), &shards, replica, cx),
             Note::Vetoed { txn, shards, why } => leader.coordinator.on_vetoed(txn, &shards, why, replica, cx),
+            Note::Decided { txn, committed } => leader.on_decided(from, txn, committed, replica, cx),
             Note::Finished { txn } => leader.coordinator.on_finished(from, txn, replica, cx.ticks),
             _ => unreachable!("all others are not for leaders"),
         }
@@ -232,9 +238,10 @@ impl Inspect for Site {
     fn tables(&self, visit: &mut dyn FnMut(Table)) {
         if let Some(roles) = &self.roles {
             roles.replica.tables(visit);
-            roles.leader.tables(visit);
+            roles.leader.tables(&self.shared.config, visit);
             roles.gateway.tables(visit);
         }
+        visit(Table::new("site.jobs", self.shared.jobs.count(), JOBS_MAX));
     }
 }
 
@@ -266,8 +273,14 @@ impl Actor for Site {
         match input {
             Input::Loaded { token, loaded } => roles.on_loaded(token, loaded, cx),
             Input::Client { id, request } => on_request(roles, id, request, cx),
-            Input::Message { from, body: Body::Note(note) } => roles.on_note(from, note, cx),
-            Input::Message { from, body: Body::Promise(Promise::Group(promise)) } => roles.replica.on_promise(from, promise),
+            Input::Message { from, body: Body::Note(note) } => {
+                cx.heard(from);
+                roles.on_note(from, note, cx);
+            }
+            Input::Message { from, body: Body::Promise(Promise::Group(promise)) } => {
+                cx.heard(from);
+                roles.replica.on_promise(from, promise);
+            }
             Input::Timer(Timer::Tick) => roles.on_tick(cx),
             Input::Start | Input::Persisted { .. } => unreachable!("they were dealt with"),
         }

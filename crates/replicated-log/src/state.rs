@@ -58,7 +58,7 @@ pub struct State {
     /// Commits that were decided here, and which other groups have yet to apply.
     pub(crate) decided: BTreeMap<TxnId, (Timestamp, BTreeSet<u16>)>,
     pub(crate) outcomes: BTreeMap<TxnId, Option<Timestamp>>,
-    outcomes_max: usize,
+    pub(crate) outcomes_max: usize,
 }
 
 /// What an entry did.
@@ -128,11 +128,12 @@ impl State {
                 Applied::Nothing
             }
             Command::Commit { txn, at, writes } => {
-                if self.of(*txn) == Known::Nothing {
-                    self.write(*at, writes, batch);
-                    self.end(*txn, Some(*at), batch);
+                let known = self.of(*txn);
+                if known != Known::Nothing {
+                    return self.written(Applied::Ended(*txn, known), batch);
                 }
-                Applied::Ended(*txn, self.of(*txn))
+                self.write(*at, writes, batch);
+                self.end(*txn, Some(*at), batch)
             }
             Command::Prepare { txn, prepared } => match self.of(*txn) {
                 Known::Nothing => {
@@ -153,6 +154,11 @@ impl State {
                 Applied::Nothing
             }
         };
+        self.written(applied, batch)
+    }
+
+    /// Writes the marks, which each entry changes.
+    fn written(&self, applied: Applied, batch: &mut Batch) -> Applied {
         records::put_marks(batch, &self.marks);
         applied
     }
@@ -180,24 +186,25 @@ impl State {
                 if let Some(at) = committed {
                     self.write(at, &prepared.writes, batch);
                 }
-                self.end(txn, committed, batch);
+                self.end(txn, committed, batch)
             }
             // Not prepared: it must not be any more. What is forgotten cannot be.
             None if self.of(txn) == Known::Nothing => self.end(txn, None, batch),
-            None => {}
+            None => Applied::Ended(txn, self.of(txn)),
         }
-        Applied::Ended(txn, self.of(txn))
     }
 
     fn write(&mut self, at: Timestamp, writes: &Writes, batch: &mut Batch) {
         writes.iter().for_each(|(key, value)| batch.put_version(key.clone(), at, value.clone()));
     }
 
-    fn end(&mut self, txn: TxnId, committed: Option<Timestamp>, batch: &mut Batch) {
+    /// Ends a transaction. Whoever waits for it is told how, even if that is among the oldest outcomes and forgotten at once.
+    fn end(&mut self, txn: TxnId, committed: Option<Timestamp>, batch: &mut Batch) -> Applied {
         self.marks.highest = self.marks.highest.max(committed.unwrap_or_default());
         self.outcomes.insert(txn, committed);
         records::put_outcome(batch, txn, committed);
         self.push_out(batch);
+        Applied::Ended(txn, Known::Ended(committed))
     }
 
     /// Forgets the outcomes of the oldest transactions where there are too many.

@@ -59,7 +59,7 @@ impl Replica {
     pub(crate) fn tables(&self, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("replica.sessions", self.sessions.len(), SESSIONS_MAX));
         visit(Table::new("replica.prepared", self.prepared.len(), SESSIONS_MAX));
-        self.table.tables(SESSIONS_MAX, visit);
+        self.table.tables(SESSIONS_MAX, usize::MAX, visit);
     }
 
     /// How many transactions are prepared here.

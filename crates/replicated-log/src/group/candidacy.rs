@@ -172,7 +172,8 @@ impl<C: Command> Group<C> {
             return;
         }
         voters.insert(from);
-        if voters.len() >= majority {
+        // Not before its own promise is on disk: having crashed, it would stand in this ballot again, with another log.
+        if voters.len() >= majority && voters.contains(&self.me) {
             self.lead(ballot, step);
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Peer {
     pub(super) next: Slot,
     /// The last round that it has taken in.
     pub(super) round: u64,
+    /// What comes next for it is compacted away: it is to fetch the state first.
+    pub(super) is_behind: bool,
     /// The tick at which it was heard last.
     pub(super) heard: u64,
 }
@@ -51,7 +53,7 @@ pub(super) struct Leading {
 
 impl Leading {
     pub(super) fn new(ballot: Ballot, first: Slot, members: &[SiteId], tick: u64) -> Leading {
-        let peer = Peer { matched: 0, next: first, round: 0, heard: tick };
+        let peer = Peer { matched: 0, next: first, round: 0, is_behind: false, heard: tick };
         let peers = members.iter().map(|member| (*member, peer.clone())).collect();
         Leading { ballot, first, peers, round: 0, began: BTreeMap::new(), since: tick, confirmed_at: tick, confirmed: 0 }
     }
@@ -68,6 +70,7 @@ impl Leading {
         peer.matched = peer.matched.max(upto);
         peer.next = peer.next.max(peer.matched + 1);
         peer.round = peer.round.max(round);
+        peer.is_behind = false;
         peer.heard = tick;
         let confirmed = self.by_majority(|peer| peer.round);
         if confirmed > self.confirmed {

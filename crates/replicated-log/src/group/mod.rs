@@ -292,12 +292,13 @@ impl<C: Command> Group<C> {
         let (ballot, round) = (leading.ballot, leading.round);
         let state = leading.peers.get_mut(&peer).expect("it is a member");
         let Some(previous) = self.log.position(state.next - 1) else {
-            // It is too far behind: what it needs is compacted away.
-            state.next = self.log.base().slot + 1;
+            // It is too far behind: what it needs is compacted away. Until it has that, it is sent none of what follows.
+            (state.next, state.is_behind) = (self.log.base().slot + 1, true);
             return step.notes.push((peer, GroupNote::Compacted { ballot }));
         };
         let (mut entries, mut bytes) = (Vec::new(), 0);
-        while entries.len() < APPEND_ENTRIES_MAX
+        while !state.is_behind
+            && entries.len() < APPEND_ENTRIES_MAX
             && state.next <= state.matched + WINDOW
             && let Some(entry) = self.log.get(state.next)
         {
@@ -374,7 +375,8 @@ impl<C: Command> Group<C> {
         let base = self.log.base().slot;
         let agrees = previous.slot < base || self.log.position(previous.slot) == Some(previous);
         if !agrees {
-            let last = self.log.last().slot.min(previous.slot.saturating_sub(1)).max(self.chosen.min(previous.slot));
+            // Where the entries differ, from what is chosen on: looked for slot by slot, it would take a round trip each.
+            let last = if previous.slot <= self.log.last().slot { self.chosen } else { self.log.last().slot };
             return step.notes.push((from, GroupNote::Mismatch { ballot, last }));
         }
         let upto = previous.slot + entries.len() as u64;
@@ -415,12 +417,15 @@ impl<C: Command> Group<C> {
     }
 
     fn on_mismatch(&mut self, from: SiteId, ballot: Ballot, last: Slot, step: &mut Step<C>) {
-        let tick = self.tick;
+        let (tick, base) = (self.tick, self.log.base().slot);
         let Role::Leading(leading) = &mut self.role else { return };
         let Some(peer) = leading.peers.get_mut(&from).filter(|_| leading.ballot == ballot) else { return };
         peer.heard = tick;
-        if last + 1 < peer.next {
-            peer.next = last.max(peer.matched) + 1;
+        if peer.is_behind && last < base {
+            return step.notes.push((from, GroupNote::Compacted { ballot }));
+        }
+        if last + 1 < peer.next || peer.is_behind {
+            (peer.next, peer.is_behind) = (last.max(peer.matched) + 1, false);
             self.send_entries(from, true, step);
         }
     }

@@ -197,6 +197,36 @@ fn a_log_that_is_behind_is_not_voted_for() {
 }
 
 #[test]
+fn a_candidate_leads_once_its_own_promise_is_on_disk() {
+    let mut group = fresh(A);
+    let stood = step(&mut group, Group::stand);
+    let [(_, GroupPromise::Vote { ballot })] = stood.promises[..] else { panic!("{stood:?}") };
+    for voter in [B, C] {
+        step(&mut group, |group, out| group.on_promise(voter, GroupPromise::Vote { ballot }, out));
+    }
+    assert_eq!(group.leads(), None, "having crashed, it would stand in the same ballot again, and its log might differ");
+    step(&mut group, |group, out| group.on_promise(A, GroupPromise::Vote { ballot }, out));
+    assert_eq!(group.leads(), Some(ballot));
+}
+
+#[test]
+fn entries_that_differ_are_sent_from_what_is_chosen_on() {
+    let old = |text| Entry { ballot: ballot(1, B), command: word(text) };
+    let mut group = recovered(C, ballot(1, B), &[old("a"), old("b"), old("c"), old("d")], Rules::HOLD);
+    let append = |ballot, previous, chosen| GroupNote::Append { ballot, round: 1, previous, entries: Vec::new(), chosen };
+    let known = Position { ballot: ballot(1, B), slot: 1 };
+    step(&mut group, |group, out| group.on_note(B, append(ballot(1, B), known, 1), out));
+    let mut last_shared = |slot| {
+        let previous = Position { ballot: ballot(2, A), slot };
+        let out = step(&mut group, |group, out| group.on_note(A, append(ballot(2, A), previous, 1), out));
+        let [(_, GroupNote::Mismatch { last, .. })] = out.notes[..] else { panic!("{out:?}") };
+        last
+    };
+    assert_eq!(last_shared(4), 1, "not 3, then 2, by a round trip each");
+    assert_eq!(last_shared(9), 4, "what it lacks is told by its length");
+}
+
+#[test]
 fn an_entry_in_the_way_is_replaced_on_disk_too() {
     let old = |text| Entry { ballot: ballot(1, B), command: word(text) };
     let mut group = recovered(C, ballot(1, B), &[old("a"), old("b"), old("c")], Rules::HOLD);
@@ -257,8 +287,15 @@ fn who_is_behind_what_is_compacted_fetches_the_state_and_goes_on() {
     three.propose(A, "x");
     three.propose(A, "y");
     let mut out = Step::default();
-    three.of(A).compact(3, &mut out);
-    assert_eq!(out.writes, [Write::Dropped(1, 3)]);
+    three.of(A).compact(2, &mut out);
+    assert_eq!(out.writes, [Write::Dropped(1, 2)]);
+    let asked = step(three.of(A), |group, out| group.on_note(C, GroupNote::Mismatch { ballot: ballot(1, A), last: 1 }, out));
+    assert_eq!(asked.notes, [(C, GroupNote::Compacted { ballot: ballot(1, A) })]);
+    let next = step(three.of(A), |group, out| group.send_proposals(out));
+    assert!(
+        next.notes.iter().all(|(to, _)| *to != C),
+        "it would say that it has not what goes before, for as long as it fetches that: {next:?}"
+    );
     three.cut.clear();
     three.tick(2);
     assert_eq!(three.of(C).chosen(), 1, "nothing can be sent");
@@ -266,5 +303,5 @@ fn who_is_behind_what_is_compacted_fetches_the_state_and_goes_on() {
     three.call(C, |group, out| group.install(position, out));
     three.propose(A, "z");
     three.tick(2);
-    assert_eq!((three.of(C).chosen(), three.of(C).log().len()), (4, 1));
+    assert_eq!((three.of(C).chosen(), three.of(C).log().len()), (4, 2));
 }

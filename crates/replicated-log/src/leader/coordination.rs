@@ -2,8 +2,8 @@
 //! one has not for too long; its log holds the decision.
 //!
 //! ```text
-//!   gateway ── Prepare ──▶ leaders ── their logs ──▶ Prepared ──▶ first leader ── its log: Decide ──▶ Outcome ──▶ gateway, leaders
-//!                                                                                                            leaders' logs: Finish
+//!   gateway ── Prepare ──▶ leaders ── their logs ──▶ Prepared ──▶ first leader ── its log: Decide ──▶ Outcome ──▶ gateway
+//!                                                                                              └──▶ Decided ──▶ leaders' logs: Finish
 //!                                                    first leader ◀── Finished ◀──────────────────────────────────────┘
 //!                                                    its log: Forget
 //! ```
@@ -57,6 +57,11 @@ impl Coordinator {
         self.open.entry(txn).or_insert_with(open)
     }
 
+    /// True if this would be one transaction more than there may be.
+    fn is_full_for(&self, txn: TxnId) -> bool {
+        !self.open.contains_key(&txn) && self.open.len() >= OPEN_MAX + 2 * PREPARED_MAX
+    }
+
     /// The leader of another group says that it has prepared a transaction.
     pub(crate) fn on_prepared_elsewhere(
         &mut self,
@@ -67,14 +72,11 @@ impl Coordinator {
         cx: &mut Context<'_>,
     ) {
         match replica.state().of(txn) {
-            Known::Ended(committed) => {
-                let fate = committed.map_or(Fate::Aborted(None), Fate::Committed);
-                cx.fx.send(from, Note::Outcome { txn, fate });
-            }
+            Known::Ended(committed) => cx.send(from, Note::Decided { txn, committed }),
             // A commit would be known as long as that group is prepared.
-            Known::Forgotten => cx.fx.send(from, Note::Outcome { txn, fate: Fate::Aborted(None) }),
+            Known::Forgotten => cx.send(from, Note::Decided { txn, committed: None }),
             Known::Nothing | Known::Prepared => {
-                if !self.open.contains_key(&txn) && self.open.len() >= OPEN_MAX + 2 * PREPARED_MAX {
+                if self.is_full_for(txn) {
                     return;
                 }
                 self.on_prepared(txn, (from.shard, at), shards, cx.ticks);
@@ -97,7 +99,7 @@ impl Coordinator {
 
     /// A group cannot prepare.
     pub(crate) fn on_vetoed(&mut self, txn: TxnId, shards: &[u16], why: Refusal, replica: &mut Replica, cx: &mut Context<'_>) {
-        if !matches!(replica.state().of(txn), Known::Nothing | Known::Prepared) {
+        if !matches!(replica.state().of(txn), Known::Nothing | Known::Prepared) || self.is_full_for(txn) {
             return;
         }
         let open = self.open(txn, shards, cx.ticks);
@@ -114,12 +116,24 @@ impl Coordinator {
             Fate::Aborted(_) => Fate::Aborted(open.why),
             fate => fate,
         };
-        cx.fx.send(txn.gateway, Note::Outcome { txn, fate });
+        cx.send(txn.gateway, Note::Outcome { txn, fate });
+        let committed = match fate {
+            Fate::Committed(at) => Some(at),
+            // Committed it was not: that is remembered until the other groups have applied it.
+            Fate::Aborted(_) | Fate::Forgotten => None,
+        };
         for shard in open.shards.into_iter().skip(1) {
-            cx.send_leader(shard, Note::Outcome { txn, fate });
+            cx.send_leader(shard, Note::Decided { txn, committed });
         }
         if cx.rules.breaks(Planted::DecisionDropped) && replica.state().decided.contains_key(&txn) {
             replica.propose(Command::Forget { txn });
+        }
+    }
+
+    /// Some group has another leader than the one that was told.
+    pub(super) fn on_elsewhere(&mut self, txn: TxnId) {
+        if let Some(unfinished) = self.unfinished.get_mut(&txn) {
+            unfinished.sent = 0;
         }
     }
 
@@ -155,8 +169,8 @@ impl Coordinator {
             }
             known.sent = now;
             for shard in others.difference(&known.finished) {
-                cx.send_leader(*shard, Note::Outcome { txn: *txn, fate: Fate::Committed(*at) });
                 cx.doubt_leader(*shard);
+                cx.send_leader(*shard, Note::Decided { txn: *txn, committed: Some(*at) });
             }
         }
     }

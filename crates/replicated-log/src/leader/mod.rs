@@ -15,22 +15,23 @@
 //! 3. What is prepared keeps its locks until its outcome is applied, through any change of leader.
 
 mod coordination;
+mod ending;
 mod preparing;
 mod snapshots;
 
 pub(crate) use coordination::Coordinator;
 pub(crate) use snapshots::{Asked, Snapshots, on_loaded as on_snapshot_loaded, read as read_snapshot};
 
-use crate::command::{Command, Prepared, Writes};
-use crate::config::{FOOTPRINT_BYTES_MAX, OPEN_MAX, PREPARED_MAX, ROWS_BYTES_MAX, SCAN_ROWS_MAX, ticks};
+use crate::command::{Prepared, Writes, written_bytes};
+use crate::config::{Config, FOOTPRINT_BYTES_MAX, LOADS_MAX, OPEN_MAX, PREPARED_MAX, ROWS_BYTES_MAX, SCAN_ROWS_MAX, ticks};
 use crate::context::{Context, Job};
-use crate::message::{Fate, Note, Query, Refusal, Session};
+use crate::message::{Note, Query, Refusal, Session};
 use crate::planted::Planted;
 use crate::replica::Replica;
-use crate::state::{Applied, Known};
+use crate::state::Known;
 use rhumb_commit::timestamp_cache::TimestampCache;
-use rhumb_commit::wound_wait::{Lock, Mode, Outcome, Phase, WoundWait, one_key};
-use rhumb_core::{Ballot, Key, KeyRange, Load, Loaded, SiteId, Table, Timestamp, TxnId};
+use rhumb_commit::wound_wait::{Lock, Mode, Outcome, Phase, WAITING_MAX, WoundWait, one_key};
+use rhumb_core::{Ballot, Key, KeyRange, Load, Loaded, Table, Timestamp, TxnId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a transaction is to prepare.
@@ -67,7 +68,16 @@ struct Active {
     reads: BTreeSet<KeyRange>,
     reads_bytes: usize,
     missing: BTreeSet<Lock>,
+    /// Bytes of what it is to write, once it prepares.
+    bytes: usize,
     stage: Stage,
+}
+
+/// What a transaction writes that is proposed or prepared, and the least timestamp at which it may.
+#[derive(Debug)]
+struct Written {
+    at: Timestamp,
+    keys: Vec<Key>,
 }
 
 /// What a leader has in memory.
@@ -77,10 +87,13 @@ pub(crate) struct Leader {
     locks: WoundWait,
     cache: TimestampCache,
     active: BTreeMap<TxnId, Active>,
+    /// Bytes of what all of them are to write.
+    bytes: usize,
     instances: u64,
-    /// What those proposed and prepared write, and the least timestamp at which they do.
+    /// Who writes a row: those proposed and prepared.
     writing: BTreeMap<Key, TxnId>,
-    least: BTreeMap<TxnId, Timestamp>,
+    /// What each of these writes.
+    written: BTreeMap<TxnId, Written>,
     pub(crate) snapshots: Snapshots,
     pub(crate) coordinator: Coordinator,
 }
@@ -131,11 +144,12 @@ impl Leader {
                 self.locks.request(*txn, lock, Phase::Growing).expect("what is prepared does not conflict");
             }
             self.locks.prepare(*txn);
-            self.note_writes(*txn, *at, writes.iter().map(|(key, _)| key));
+            self.note_writes(*txn, *at, writes);
             let stage = Stage::Prepared { at: *at, shards: shards.clone(), sent: 0, finishing: false };
-            let reads = reads.iter().cloned().collect();
-            let active = Active { instance: self.instances, touched: cx.ticks, reads, reads_bytes: 0, missing: BTreeSet::new(), stage };
-            self.active.insert(*txn, active);
+            let (reads, bytes) = (reads.iter().cloned().collect(), written_bytes(writes));
+            let (instance, touched, missing) = (self.instances, cx.ticks, BTreeSet::new());
+            self.active.insert(*txn, Active { instance, touched, reads, reads_bytes: 0, missing, bytes, stage });
+            self.bytes += bytes;
             if shards[0] == me.shard {
                 self.coordinator.on_prepared(*txn, (me.shard, *at), shards, cx.ticks);
             }
@@ -147,9 +161,10 @@ impl Leader {
         self.ballot.is_some()
     }
 
-    fn note_writes<'a>(&mut self, txn: TxnId, at: Timestamp, keys: impl Iterator<Item = &'a Key>) {
-        self.writing.extend(keys.map(|key| (key.clone(), txn)));
-        self.least.insert(txn, at);
+    fn note_writes(&mut self, txn: TxnId, at: Timestamp, writes: &Writes) {
+        let keys: Vec<Key> = writes.iter().map(|(key, _)| key.clone()).collect();
+        self.writing.extend(keys.iter().map(|key| (key.clone(), txn)));
+        self.written.insert(txn, Written { at, keys });
     }
 
     /// A gateway reads under locks.
@@ -161,14 +176,16 @@ impl Leader {
         replica: &Replica,
         cx: &mut Context<'_>,
     ) {
-        let refuse = |why, cx: &mut Context<'_>| cx.fx.send(txn.gateway, Note::Refused { txn, number, why });
+        let refuse = |why, cx: &mut Context<'_>| cx.send(txn.gateway, Note::Refused { txn, number, why });
         if replica.state().of(txn) != Known::Nothing {
             return refuse(Refusal::TooOld, cx);
         }
         if !self.is_in_session(txn, session) {
             return refuse(Refusal::LocksLost, cx);
         }
-        if !self.active.contains_key(&txn) && self.active.len() >= OPEN_MAX {
+        let wanted = ranges(&query);
+        let is_full = !self.active.contains_key(&txn) && self.active.len() >= OPEN_MAX;
+        if is_full || !self.has_room_for(wanted.len(), cx) || cx.jobs.count() >= LOADS_MAX {
             return refuse(Refusal::Busy, cx);
         }
         self.admit(txn, cx.ticks);
@@ -179,16 +196,16 @@ impl Leader {
             Stage::Wounded => return refuse(Refusal::LocksLost, cx),
             _ => return,
         }
-        let wanted = ranges(&query);
-        for range in &wanted {
-            if active.reads.insert(range.clone()) {
-                active.reads_bytes += range.start.0.len() + range.end.0.len();
-            }
-        }
+        wanted.iter().for_each(|range| active.note_read(range.clone()));
         if active.reads_bytes > FOOTPRINT_BYTES_MAX {
             return refuse(Refusal::TooLarge, cx);
         }
         self.request(txn, wanted.into_iter().map(|range| Lock { range, mode: Mode::Shared }).collect(), Phase::Growing, cx);
+    }
+
+    /// True if so many locks more are no more than can be held.
+    fn has_room_for(&self, locks: usize, cx: &Context<'_>) -> bool {
+        self.locks.held_count() + locks <= cx.config.locks_max
     }
 
     fn is_in_session(&self, txn: TxnId, session: Option<Session>) -> bool {
@@ -203,8 +220,8 @@ impl Leader {
         if !self.active.contains_key(&txn) {
             self.instances += 1;
             let (stage, instance) = (Stage::Growing { reading: None }, self.instances);
-            let active = Active { instance, touched: tick, reads: BTreeSet::new(), reads_bytes: 0, missing: BTreeSet::new(), stage };
-            self.active.insert(txn, active);
+            let (reads, missing) = (BTreeSet::new(), BTreeSet::new());
+            self.active.insert(txn, Active { instance, touched: tick, reads, reads_bytes: 0, missing, bytes: 0, stage });
         }
     }
 
@@ -246,7 +263,7 @@ impl Leader {
         match std::mem::replace(&mut active.stage, Stage::Wounded) {
             Stage::Growing { .. } => {
                 cx.fx.count("log.wounded");
-                cx.fx.send(txn.gateway, Note::Wounded { txn });
+                cx.send(txn.gateway, Note::Wounded { txn });
                 let outcomes = self.locks.release(txn);
                 self.take(outcomes, cx);
             }
@@ -263,16 +280,15 @@ impl Leader {
         self.drop_active(txn, cx);
         let first = shards[0];
         let to = if first == cx.me.shard { cx.me } else { cx.leader_of(first) };
-        cx.fx.send(to, Note::Vetoed { txn, shards, why });
+        cx.send(to, Note::Vetoed { txn, shards, why });
     }
 
     /// Forgets a transaction, and lets go of what it holds.
     fn drop_active(&mut self, txn: TxnId, cx: &mut Context<'_>) {
-        if self.active.remove(&txn).is_none() {
-            return;
-        }
-        if self.least.remove(&txn).is_some() {
-            self.writing.retain(|_, writer| *writer != txn);
+        let Some(active) = self.active.remove(&txn) else { return };
+        self.bytes -= active.bytes;
+        for key in self.written.remove(&txn).into_iter().flat_map(|written| written.keys) {
+            self.writing.remove(&key);
         }
         self.snapshots.ended(txn);
         let outcomes = self.locks.release(txn);
@@ -310,76 +326,7 @@ impl Leader {
         {
             *reading = None;
             let session = Some(Session { ballot, instance });
-            cx.fx.send(txn.gateway, Note::Rows { txn, number, session, rows, more, above: Timestamp::ZERO });
-        }
-    }
-
-    /// An entry was applied.
-    pub(crate) fn on_applied(&mut self, applied: &Applied, replica: &mut Replica, cx: &mut Context<'_>) {
-        match applied {
-            Applied::Nothing => {}
-            Applied::Prepared(txn) => {
-                let Some(Prepared { at, shards, .. }) = replica.state().prepared.get(txn).cloned() else { return };
-                if let Some(active) = self.active.get_mut(txn) {
-                    active.stage = Stage::Prepared { at, shards: shards.clone(), sent: cx.ticks, finishing: false };
-                }
-                if shards[0] == cx.me.shard {
-                    self.coordinator.on_prepared(*txn, (cx.me.shard, at), &shards, cx.ticks);
-                    self.coordinator.decide_if_prepared(*txn, replica, cx);
-                } else {
-                    cx.send_leader(shards[0], Note::Prepared { txn: *txn, at, shards });
-                }
-            }
-            Applied::Ended(txn, known) => {
-                cx.clock.observe(replica.state().marks.highest);
-                let shards = self.active.get(txn).and_then(Active::shards);
-                self.drop_active(*txn, cx);
-                let fate = match known {
-                    Known::Ended(committed) => fate(*committed),
-                    _ => Fate::Forgotten,
-                };
-                match shards {
-                    Some(shards) if shards[0] != cx.me.shard => cx.send_leader(shards[0], Note::Finished { txn: *txn }),
-                    Some(shards) if shards.len() == 1 => cx.fx.send(txn.gateway, Note::Outcome { txn: *txn, fate }),
-                    _ => self.coordinator.announce(*txn, fate, replica, cx),
-                }
-            }
-        }
-    }
-
-    /// The leader of the first group says what became of a transaction.
-    pub(crate) fn on_outcome(&mut self, from: SiteId, txn: TxnId, fate: Fate, replica: &mut Replica, cx: &mut Context<'_>) {
-        let committed = match fate {
-            Fate::Committed(at) => Some(at),
-            // Committed it was not: that is remembered until this group has applied it.
-            Fate::Aborted(_) | Fate::Forgotten => None,
-        };
-        match self.active.get_mut(&txn).map(|active| &mut active.stage) {
-            Some(Stage::Prepared { finishing, .. }) => {
-                if !std::mem::replace(finishing, true) {
-                    replica.propose(Command::Finish { txn, committed });
-                }
-            }
-            // It will ask once it is prepared.
-            Some(Stage::Proposed { .. } | Stage::Checking(_)) => {}
-            Some(_) if committed.is_none() => self.drop_active(txn, cx),
-            Some(_) => {}
-            None => {
-                if from != cx.me && matches!(replica.state().of(txn), Known::Ended(_) | Known::Forgotten) {
-                    cx.fx.send(from, Note::Finished { txn });
-                }
-            }
-        }
-    }
-
-    /// A replica of `shard` has said that it does not lead: what it was sent goes to whoever does, at the next tick.
-    pub(crate) fn on_elsewhere(&mut self, shard: u16) {
-        for active in self.active.values_mut() {
-            if let Stage::Prepared { shards, sent, .. } = &mut active.stage
-                && shards[0] == shard
-            {
-                *sent = 0;
-            }
+            cx.send(txn.gateway, Note::Rows { txn, number, session, rows, more, above: Timestamp::ZERO });
         }
     }
 
@@ -418,23 +365,22 @@ impl Leader {
                     if shards[0] != cx.me.shard {
                         cx.fx.count("log.in_doubt");
                         let first = shards[0];
-                        cx.send_leader(first, Note::Prepared { txn, at, shards });
-                        // The next time another one, unless this one says who leads.
                         cx.doubt_leader(first);
+                        cx.send_leader(first, Note::Prepared { txn, at, shards });
                     }
                 }
                 _ => {}
             }
         }
         self.coordinator.on_tick(replica, cx);
-        self.snapshots.on_tick(self.least.values().min().copied(), replica, cx);
+        self.snapshots.on_tick(&self.written, replica, cx);
     }
 
-    /// Transactions that are prepared.
-    pub(crate) fn tables(&self, visit: &mut dyn FnMut(Table)) {
+    /// Lists its tables.
+    pub(crate) fn tables(&self, config: &Config, visit: &mut dyn FnMut(Table)) {
         visit(Table::new("leader.active", self.active.len(), OPEN_MAX + 2 * PREPARED_MAX));
-        visit(Table::new("leader.writing", self.least.len(), OPEN_MAX + 2 * PREPARED_MAX));
-        self.locks.tables(OPEN_MAX + 2 * PREPARED_MAX, visit);
+        visit(Table::new("leader.writing", self.written.len(), OPEN_MAX + 2 * PREPARED_MAX));
+        self.locks.tables(OPEN_MAX + 2 * PREPARED_MAX, config.locks_max + WAITING_MAX, visit);
         self.cache.tables(visit);
         self.snapshots.tables(visit);
         self.coordinator.tables(visit);
@@ -442,6 +388,16 @@ impl Leader {
 }
 
 impl Active {
+    /// Keeps in mind that it has read `range`.
+    fn note_read(&mut self, range: KeyRange) {
+        /// For one range, whatever its ends have.
+        const EACH: usize = 16;
+        let bytes = range.start.0.len() + range.end.0.len() + EACH;
+        if self.reads.insert(range) {
+            self.reads_bytes += bytes;
+        }
+    }
+
     fn shards(&self) -> Option<Vec<u16>> {
         match &self.stage {
             Stage::Proposed { shards } | Stage::Prepared { shards, .. } => Some(shards.clone()),
@@ -450,13 +406,11 @@ impl Active {
     }
 }
 
-fn fate(committed: Option<Timestamp>) -> Fate {
-    committed.map_or(Fate::Aborted(None), Fate::Committed)
-}
-
-/// What a prepared transaction keeps locked.
-fn locks(reads: &[KeyRange], writes: &Writes) -> BTreeSet<Lock> {
+/// What a prepared transaction keeps locked; a lock that covers others goes before them, so that these are not held besides.
+fn locks(reads: &[KeyRange], writes: &Writes) -> Vec<Lock> {
     let written = writes.iter().map(|(key, _)| Lock { range: one_key(key), mode: Mode::Exclusive });
     let read = reads.iter().map(|range| Lock { range: range.clone(), mode: Mode::Shared });
-    written.chain(read).collect()
+    let mut all: Vec<Lock> = written.chain(read).collect();
+    all.sort_by(|a, b| (&a.range.start, &b.range.end, b.mode).cmp(&(&b.range.start, &a.range.end, a.mode)));
+    all
 }

@@ -1,10 +1,11 @@
 //! Preparing: from a gateway's request, over the locks and the versions that it depends on, to an entry of the log.
 
-use super::{Leader, Stage, Wanted, fate};
-use crate::command::{Command, Prepared};
-use crate::config::{OPEN_MAX, PREPARED_MAX};
+use super::ending::fate;
+use super::{Leader, Stage, Wanted};
+use crate::command::{Command, Prepared, written_bytes};
+use crate::config::{FOOTPRINT_BYTES_MAX, OPEN_MAX};
 use crate::context::Context;
-use crate::message::{Fate, Note, Refusal};
+use crate::message::{Fate, Note, Refusal, Session};
 use crate::planted::Planted;
 use crate::replica::Replica;
 use crate::state::Known;
@@ -17,30 +18,46 @@ impl Leader {
         let Note::Prepare { txn, shards, session, expect, writes } = note else { unreachable!("it is a Prepare") };
         let is_first = shards[0] == cx.me.shard;
         match replica.state().of(txn) {
-            Known::Ended(committed) if is_first => return cx.fx.send(from, Note::Outcome { txn, fate: fate(committed) }),
+            Known::Ended(committed) if is_first => return cx.send(from, Note::Outcome { txn, fate: fate(committed) }),
             Known::Forgotten if is_first => {
-                let fate = if cx.rules.breaks(Planted::ForgottenIsAborted) { Fate::Aborted(None) } else { Fate::Forgotten };
-                return cx.fx.send(from, Note::Outcome { txn, fate });
+                let is_unasked = self.is_unasked(txn, session);
+                if is_unasked {
+                    self.drop_active(txn, cx);
+                }
+                let is_aborted = is_unasked || cx.rules.breaks(Planted::ForgottenIsAborted);
+                let fate = if is_aborted { Fate::Aborted(Some(Refusal::TooOld)) } else { Fate::Forgotten };
+                return cx.send(from, Note::Outcome { txn, fate });
             }
             Known::Forgotten => return cx.send_leader(shards[0], Note::Vetoed { txn, shards, why: Refusal::TooOld }),
             Known::Ended(_) | Known::Prepared => return,
             Known::Nothing => {}
         }
+        match self.active.get(&txn).map(|active| &active.stage) {
+            None | Some(Stage::Growing { .. }) => {}
+            Some(Stage::Wounded) => return self.veto(txn, shards, Refusal::LocksLost, cx),
+            // It was asked for before. Whatever is full by now: what is proposed may not lose its locks.
+            Some(_) => return,
+        }
         if !self.is_in_session(txn, session) && !cx.rules.breaks(Planted::LocksNotChecked) {
             return self.veto(txn, shards, Refusal::LocksLost, cx);
         }
-        if !self.active.contains_key(&txn) && self.active.len() >= OPEN_MAX || replica.state().prepared.len() >= PREPARED_MAX {
+        let (bytes, locks) = (written_bytes(&writes), writes.len() + expect.len());
+        let is_full = !self.active.contains_key(&txn) && self.active.len() >= OPEN_MAX;
+        // A commit is kept until all other groups have applied it, however long one of them is away.
+        let is_behind = replica.state().prepared.len() + replica.state().decided.len() >= cx.config.prepared_max;
+        if is_full || is_behind || self.bytes + bytes > cx.config.writes_bytes_max || !self.has_room_for(locks, cx) {
             return self.veto(txn, shards, Refusal::Busy, cx);
         }
         self.admit(txn, cx.ticks);
         let active = self.active.get_mut(&txn).expect("it was just let in");
+        // From here on it waits for so long and no longer, however often the gateway asks.
         active.touched = cx.ticks;
-        match active.stage {
-            Stage::Growing { .. } => {}
-            Stage::Wounded => return self.veto(txn, shards, Refusal::LocksLost, cx),
-            _ => return,
+        expect.iter().for_each(|(key, _)| active.note_read(one_key(key)));
+        if active.reads_bytes > FOOTPRINT_BYTES_MAX {
+            return self.veto(txn, shards, Refusal::TooLarge, cx);
         }
-        active.reads.extend(expect.iter().map(|(key, _)| one_key(key)));
+        active.bytes = bytes;
+        self.bytes += bytes;
         let expected = expect.iter().map(|(key, _)| Lock { range: one_key(key), mode: Mode::Shared });
         let written = writes.iter().map(|(key, _)| Lock { range: one_key(key), mode: Mode::Exclusive });
         let wanted = written.chain(expected).collect();
@@ -48,6 +65,13 @@ impl Leader {
         let phase = if shards.len() == 1 { Phase::Growing } else { Phase::Preparing };
         active.stage = Stage::Locking(Wanted { shards, expect, writes });
         self.request(txn, wanted, phase, cx);
+    }
+
+    /// True if nobody was asked before to prepare a transaction here that has begun so long ago: whoever has its locks is the only one that would,
+    /// and it has read under them until now. It never will: what is forgotten is not prepared.
+    fn is_unasked(&self, txn: TxnId, session: Option<Session>) -> bool {
+        let is_growing = matches!(self.active.get(&txn).map(|active| &active.stage), Some(Stage::Growing { .. }));
+        is_growing && session.is_some() && self.is_in_session(txn, session)
     }
 
     /// The versions that a transaction depends on are loaded.
@@ -74,7 +98,7 @@ impl Leader {
             cx.clock.observe(self.cache.of(key));
         }
         let at = cx.timestamp();
-        self.note_writes(txn, at, wanted.writes.iter().map(|(key, _)| key));
+        self.note_writes(txn, at, &wanted.writes);
         let Wanted { shards, writes, .. } = wanted;
         replica.propose(match shards.len() {
             1 => Command::Commit { txn, at, writes },

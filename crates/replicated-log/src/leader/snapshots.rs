@@ -7,9 +7,9 @@
 //! Invariants: what is read at a timestamp is not written at or below it any more, by this leader or a later one: a key is noted in the
 //! timestamp cache as it is asked for, and the log knows a *ceiling* above all timestamps served, which is where the next leader begins.
 
-use super::{Leader, load, ranges};
+use super::{Leader, Written, load, ranges};
 use crate::command::Command;
-use crate::config::{CEILING_LEAD, CLOSED_LAG, READS_MAX, ticks};
+use crate::config::{CEILING_LEAD, CLOSED_LAG, LOADS_MAX, READS_MAX, ticks};
 use crate::context::{Context, Job};
 use crate::message::{Note, Query, Refusal};
 use crate::replica::Replica;
@@ -51,11 +51,12 @@ impl Leader {
     /// A gateway reads a snapshot.
     pub(crate) fn on_snapshot(&mut self, asked: Asked, replica: &mut Replica, cx: &mut Context<'_>) {
         let Asked { from, txn, number, at, query, strict } = asked;
-        let refuse = |why, cx: &mut Context<'_>| cx.fx.send(from, Note::Refused { txn, number, why });
-        if at < replica.state().marks.versions_from {
+        let refuse = |why, cx: &mut Context<'_>| cx.send(from, Note::Refused { txn, number, why });
+        // A strict one is told of a later timestamp at which it can be had, as if there were a version.
+        if !strict && at < replica.state().marks.versions_from {
             return refuse(Refusal::VersionsGone, cx);
         }
-        if self.snapshots.pending.len() >= READS_MAX {
+        if self.snapshots.pending.len() >= READS_MAX || cx.jobs.count() >= LOADS_MAX {
             return refuse(Refusal::Busy, cx);
         }
         let mut waits = BTreeSet::new();
@@ -71,7 +72,7 @@ impl Leader {
                 None => return refuse(Refusal::Busy, cx),
             }
         }
-        self.snapshots.advance(at, self.least.values().min().copied(), replica, cx);
+        self.snapshots.advance(at, &self.written, replica, cx);
         let pending = Pending { at, query, strict, waits, round, since: cx.ticks };
         self.snapshots.pending.insert((from, txn, number), pending);
     }
@@ -93,13 +94,14 @@ impl Snapshots {
     }
 
     /// Has the group agree on a ceiling above `at`, unless it has; and closes what can be closed.
-    fn advance(&mut self, at: Timestamp, least: Option<Timestamp>, replica: &mut Replica, cx: &mut Context<'_>) {
+    fn advance(&mut self, at: Timestamp, written: &BTreeMap<TxnId, Written>, replica: &mut Replica, cx: &mut Context<'_>) {
         let marks = replica.state().marks;
         if at <= self.asked.max(marks.ceiling) {
             return;
         }
         let now = Timestamp::from_time(cx.now);
         let ceiling = at.plus(Span::from_micros(CEILING_LEAD.as_micros() / 64)).max(now.plus(CEILING_LEAD)).max(marks.ceiling);
+        let least = written.values().map(|written| written.at).min();
         let closed = least.map_or(Timestamp::MAX, Timestamp::previous).min(now.minus(CLOSED_LAG)).max(marks.closed);
         // What commits from here on lies above.
         cx.clock.observe(closed);
@@ -119,11 +121,11 @@ impl Snapshots {
         }
     }
 
-    pub(super) fn on_tick(&mut self, least: Option<Timestamp>, replica: &mut Replica, cx: &mut Context<'_>) {
+    pub(super) fn on_tick(&mut self, written: &BTreeMap<TxnId, Written>, replica: &mut Replica, cx: &mut Context<'_>) {
         let late = ticks(cx.config.patience);
         self.pending.retain(|_, pending| cx.ticks < pending.since + late);
         let soon = Timestamp::from_time(cx.now).plus(Span::from_micros(CEILING_LEAD.as_micros() / 2));
-        self.advance(soon, least, replica, cx);
+        self.advance(soon, written, replica, cx);
     }
 
     pub(super) fn tables(&self, visit: &mut dyn FnMut(Table)) {
@@ -137,10 +139,16 @@ pub(crate) fn read(to: SiteId, (txn, number): (TxnId, u64), at: Timestamp, query
     cx.fx.load(token, load(query, if strict { Timestamp::MAX } else { at }));
 }
 
-/// Rows of a snapshot are loaded: those of a strict one are the newest.
-pub(crate) fn on_loaded((to, txn, number, at, strict): (SiteId, TxnId, u64, Timestamp, bool), loaded: Loaded, cx: &mut Context<'_>) {
+/// Rows of a snapshot are loaded: those of a strict one are the newest. This replica has no versions from before `versions_from`.
+pub(crate) fn on_loaded(
+    (to, txn, number, at, strict): (SiteId, TxnId, u64, Timestamp, bool),
+    loaded: Loaded,
+    versions_from: Timestamp,
+    cx: &mut Context<'_>,
+) {
     let Loaded::Rows { rows, more } = loaded else { unreachable!("rows were asked for") };
-    let above = rows.iter().map(|row| row.version).filter(|version| strict && *version > at).max().unwrap_or_default();
+    let newer = rows.iter().map(|row| row.version).chain([versions_from]);
+    let above = newer.filter(|version| strict && *version > at).max().unwrap_or_default();
     let (rows, more) = if above > at { (Vec::new(), true) } else { (rows, more) };
-    cx.fx.send(to, Note::Rows { txn, number, session: None, rows, more, above });
+    cx.send(to, Note::Rows { txn, number, session: None, rows, more, above });
 }
