@@ -13,6 +13,7 @@ use rhumb_sim::catenae::Catenae;
 use rhumb_sim::paxos_commit::PaxosCommit;
 use rhumb_sim::quad::Quad;
 use rhumb_sim::replicated_commit::{Replicas, ReplicatedCommit};
+use rhumb_sim::replicated_log::ReplicatedLog;
 use rhumb_sim::samya::Samya;
 use rhumb_sim::{Scenario, all_cores, run_seeds};
 
@@ -110,6 +111,16 @@ fn every_bug_planted_in_paxos_commit_is_caught() {
         rules: Rules::breaking(bug),
         ..PaxosCommit::default()
     });
+}
+
+#[test]
+fn every_bug_planted_in_the_replicated_log_is_caught() {
+    use rhumb_replicated_log::planted::Planted;
+    // These are caught by unit tests and scenarios of `rhumb-replicated-log`: it takes a leader that changes twice, a restart at the very moment, or a
+    // leader that is deposed and asked for a snapshot at a timestamp up to which it need not agree with anybody.
+    let elsewhere = [Planted::OldBallotCounted, Planted::LeaseNotWaitedOut, Planted::LeaseEndless];
+    let bugs = Planted::ALL.into_iter().filter(|bug| !elsewhere.contains(bug));
+    assert_all_caught(bugs, |bug| ReplicatedLog { rules: Rules::breaking(bug), ..ReplicatedLog::default() });
 }
 
 #[test]

@@ -4,8 +4,7 @@ use crate::support::seeds::run;
 use rhumb_sim::Scenario;
 use rhumb_sim::replicated_log::ReplicatedLog;
 
-/// Those before the first that is known to fail: `docs/safety.md`.
-const SEEDS: u64 = 80;
+const SEEDS: u64 = 150;
 
 #[test]
 fn it_holds_under_all_faults() {
