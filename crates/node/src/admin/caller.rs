@@ -1,7 +1,6 @@
 //! Who asks over HTTP, and what that lets them ask.
 //!
-//! In plain text on the loopback everybody on the machine may ask everything. Over TLS whoever has a certificate of the cluster may, and an anonymous client is
-//! told no more than probes are: whether the process runs, and whether it serves. Who has a token may join with it.
+//! In plain text everybody on the machine may ask everything. Over TLS whoever has a certificate of the cluster may.
 //!
 //! Invariant: no route but those of [`OPEN`] sees a request of an anonymous client.
 

@@ -3,7 +3,7 @@
 //! ```text
 //!   GET  /healthz   200 as long as the process can go on
 //!   GET  /readyz    200 if clients can be served, else 503 and the reason
-//!   GET  /metrics   OpenMetrics text
+//!   GET  /metrics   what the site counts and measures
 //!   GET  /status    JSON: the site, its regions and peers, transactions under way, quotas
 //!   /placement      see [`placement`]
 //!   GET  /quorums   see [`quorums`]
@@ -18,9 +18,9 @@
 //! Shapes of bodies and answers are those of `rhumb-api`; what is refused is answered as `failed.rs` says. A route is registered together
 //! with its operation in the OpenAPI document, so there is none without the other.
 //!
-//! How many may ask, and how slowly, is bounded ([`listener`]).
-//! A site that is stopping answers what it has been asked, and then only probes, that is [`PROBES`]: all else is refused.
-//! Pages of other sites in a browser are refused all of it (`origin.rs`), anonymous clients all but probes (`caller.rs`).
+//! How many may ask, and how slowly, is bounded ([`listener`]). A site that is stopping answers what it has been asked, and then only probes, that
+//! is [`PROBES`]: all else is refused. Pages of other sites in a browser are refused all of it (`origin.rs`), anonymous clients all but [`OPEN`]
+//! (`caller.rs`).
 
 mod body;
 mod caller;

@@ -1,4 +1,4 @@
-//! What a site counts and measures, in the OpenMetrics text format, which Prometheus reads.
+//! What a site counts and measures, in the format that `docs/metrics.md` names.
 //!
 //! Every handle here is an atomic shared with the registry: counting costs no lock on the paths of messages and commits.
 //!

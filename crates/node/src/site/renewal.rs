@@ -1,10 +1,12 @@
 //! Certificates over time: files that change are read anew, and the own certificate is renewed before it ends.
 //!
 //! ```text
-//!   every second    files changed? ──▶ new connections go by them; broken ones are told in the log, and the old ones stay in use
-//!   every 10 s      ask the CA for the authorities ──▶ file of the authorities
-//!                   a third of the time left, or the CA's root is another? ──▶ new key, new certificate ──▶ file of the certificate
+//!   each READ_EVERY   files changed? ──▶ new connections go by them; broken ones are told in the log, and the old ones stay in use
+//!   each ASK_EVERY    ask the CA for the authorities ──▶ file of the authorities
+//!                     due, or the CA's root is another? ──▶ new key, new certificate ──▶ file of the certificate
 //! ```
+//! What operators are told of it is in `docs/deploy.md`, "Certificates over time".
+//!
 //! The site that holds the CA asks it in its folder, all others over HTTP at that site, whose certificate must bear its name. Without either, the operator
 //! replaces the files.
 //!

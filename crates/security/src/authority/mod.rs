@@ -42,7 +42,7 @@ use thiserror::Error;
 pub const CA_FILE: &str = "ca.pem";
 /// How long a root holds.
 const ROOT_HOLDS: Duration = Duration::from_hours(24 * 3_650);
-/// How long a certificate holds; its owner renews it when a third of that is left.
+/// How long a certificate holds; its owner renews it once it [is due](Certificate::is_due).
 pub const LEAF_HOLDS: Duration = Duration::from_hours(24 * 90);
 /// Certificates hold from so long before they are made: clocks differ.
 const CLOCK_SLACK: Duration = Duration::from_mins(10);
