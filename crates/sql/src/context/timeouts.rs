@@ -1,20 +1,20 @@
 //! Every timeout of the SQL layer.
 //!
-//! Paths begin in `crates`. Settings of a session, in milliseconds, 0 for none ([`Timeout`]); each may be 0 to [`Timeout::MILLIS_MAX`]:
+//! Paths begin in `crates`. Settings of a session ([`Timeout`]), each 0 to [`Timeout::MILLIS_MAX`]; from when to when each counts, and what it
+//! ends, is in `docs/settings.md`:
 //!
-//! | setting | default | from | to | ends | enforced in |
-//! |---|---|---|---|---|---|
-//! | `statement_timeout` | 0 | a message that asks for a statement's work | its commit, waits for the rows of a COPY among it | the statement | `sql/src/session/interrupt.rs` |
-//! | `lock_timeout` | 0 | a read of rows, at each of them | its answer | the statement | the gateway of the node: `node/src/gateway/interactive.rs`; the session tells it in `sql/src/session/run.rs`: `plan`, `sql/src/session/ddl.rs`: `change_catalog` and `sql/src/session/copy.rs`: `begin_copy` |
-//! | `idle_in_transaction_session_timeout` | 0 | waiting for the client, in a transaction | its next message | the session | `sql/src/wire/connection.rs` |
+//! | setting | enforced in |
+//! |---|---|
+//! | `statement_timeout` | `sql/src/session/interrupt.rs` |
+//! | `lock_timeout` | the gateway of the node: `node/src/gateway/interactive.rs`; the session tells it in `sql/src/session/run.rs`: `plan`, `sql/src/session/ddl.rs`: `change_catalog` and `sql/src/session/copy.rs`: `begin_copy` |
+//! | `idle_in_transaction_session_timeout` | `sql/src/wire/connection.rs`, when `sql/src/session/bounds.rs`: `idle_limit` says so |
 //!
-//! None of them ends a commit under way, whose outcome would be unknown then. None ends a session that is idle outside a transaction:
-//! `sql/src/session/bounds.rs`: `idle_limit`. Those of a connection, which no client changes:
+//! Invariant: none of them ends a commit under way. Those of a connection, which no client changes:
 //!
-//! | constant | value | from | to | ends | enforced in |
-//! |---|---|---|---|---|---|
-//! | [`STARTUP_TIMEOUT`] | 10 s | the connection | the end of its first packets | the connection | `sql/src/server.rs` |
-//! | [`WRITE_STALL_TIMEOUT`] | 60 s, or what the options of the server say | an answer that the client does not read | its first byte read | the connection | `sql/src/wire/connection.rs` |
+//! | constant | from | to | ends | enforced in |
+//! |---|---|---|---|---|
+//! | [`STARTUP_TIMEOUT`] | the connection | the end of its first packets | the connection | `sql/src/server.rs` |
+//! | [`WRITE_STALL_TIMEOUT`], or what the options of the server say | an answer that the client does not read | its first byte read | the connection | `sql/src/wire/connection.rs` |
 //!
 //! Whatever the settings say, Replicated Commit ends a read after `read_timeout`, leaves a commit's outcome unknown after `outcome_deadline`, and asks
 //! for locks that are denied a bounded number of times (`replicated-commit/src/config.rs`).

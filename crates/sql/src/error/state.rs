@@ -156,7 +156,7 @@ sql_states! {
     /// A foreign key whose columns there are none of, or no key over.
     /// Way out: reference all columns of the primary key or of a unique constraint, as many as the foreign key has.
     InvalidForeignKey = "42830",
-    /// No such function or operator.
+    /// No such function, operator or procedure, or none that takes these arguments.
     /// Way out: name one that is there, or cast its arguments.
     UndefinedFunction = "42883",
     /// A value given to a column that only its sequence gives values.

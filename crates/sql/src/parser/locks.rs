@@ -1,7 +1,7 @@
 //! `FOR UPDATE` and its like, wherever in a statement they stand.
 //!
-//! A query that asks for locks anywhere, in a subquery or a common table expression, reads with locks as a whole: locks on more rows than were
-//! asked for are safe, locks on fewer are not. In a statement that writes the clause changes nothing: what that reads is validated by its commit.
+//! Locks on more rows than were asked for are safe, locks on fewer are not: so a query that asks for them anywhere reads with locks as a whole. What
+//! clients see of it: `docs/sql.md`, "FOR UPDATE".
 
 use super::walk::walk;
 use crate::error::SqlError;

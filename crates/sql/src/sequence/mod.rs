@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   nextval ─▶ the site's block ──(used up)──▶ a transaction of its own: the counter moves on by a block
-//!                  │                                one trip, for as many numbers as the site has used before
+//!                  │                                one trip, for a block of numbers
 //!                  └─▶ a number, without a trip
 //! ```
-//! A counter that each row moved on would be written by every site for each of them. So a site takes numbers in blocks, each as large as all
-//! it has used of the sequence, 32 at the least and 65,536 at the most, and an eighth of what is left. Numbers are unique; those of different sites interleave, and there are gaps.
+//! A counter that each row moved on would be written by every site for each of them. How large blocks are, and what clients see of them, is in
+//! `docs/sql.md`, "Sequences".
 //!
 //! The site's blocks are in `txn/blocks.rs`, the counters in `catalog/counter.rs`; here is what statements draw.
 //!

@@ -1,5 +1,5 @@
-//! Arrays in the query engine: PostgreSQL's functions and operators of them, as PostgreSQL defines them. The query engine has functions of most of
-//! these names, which differ in their types, in what they do with NULL, and in whether they stop at the first of several.
+//! Arrays in the query engine: PostgreSQL's functions and operators of them, as PostgreSQL defines them. Why those that the query engine has of
+//! most of these names do not serve: `docs/decisions/0043-arrays-have-functions-of-our-own.md`.
 
 mod coalesce;
 mod compared;
