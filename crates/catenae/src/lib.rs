@@ -1,8 +1,8 @@
 //! Catenae: one-shot transactions that regions exchange by epochs and run speculatively, each region for itself.
 //!
 //! At the end of every epoch each region tells all others what its clients asked in it. Once a region has the batches of all, it
-//! knows the epoch; transactions that conflict with no other are answered at once, about half a round trip after they were
-//! sent. Those that conflict pass *transaction chains*, where the faster comes first, and regions vote on the orders that came
+//! knows the epoch; transactions that conflict with no other are answered at once (how long that takes: `docs/measurements.md`, "Epochs of Catenae").
+//! Those that conflict pass *transaction chains*, where the faster comes first, and regions vote on the orders that came
 //! out. Source: Liu, Wang and Vlassov, "Catenae: Low Latency Transactions across Multiple Data Centers". What differs
 //! from the paper, and why, stands in `docs/decisions/0014-catenae.md`, of replication in `0019-catenae-replication.md`.
 //!
@@ -62,25 +62,24 @@
 //! | `reads.rs`, `fetch.rs` | read-only transactions |
 //! | `administration.rs` | what people are shown of it |
 //!
-//! The rules of the paper:
+//! Where the paper's sections are. What each demands, how far it is done as printed, and which test guards it: `docs/protocols/catenae.md`.
 //!
-//! | section | rule | code |
+//! | section | on | code |
 //! |---|---|---|
-//! | IV | several coordinators, by namespace | `stream_id.rs`: `coordinator_of`; `forwarding/` |
-//! | IV, VIII.B | a secondary, or another region, goes on for a silent one | `agreement/takeover.rs`: `wants_to_lead` |
-//! | V | a coordinator sends its batch and votes at the end of an epoch | `coordinator/mod.rs`: `seal` |
-//! | V.C | messages repeat one entry; the paper repeats two epochs: decision 0019 | `agreement/replication.rs`: `say` |
-//! | VI.A | an epoch is scheduled once all batches are here | `streams/mod.rs`: `complete`; `epochs.rs`: `complete` |
-//! | VI.B | an operation goes to the chain server of its key | `partition.rs`: `server_of` |
-//! | VI.B | no transaction comes back to a key | `rhumb_commit::one_shot::operation`: `validate` |
-//! | VI.B | a transaction visits its servers in a fixed order | `speculation.rs`: `next_visit` |
+//! | IV | several coordinators | `stream_id.rs`: `coordinator_of`; `forwarding/` |
+//! | IV, VIII.B | silent coordinators | `agreement/takeover.rs`: `wants_to_lead` |
+//! | V | the end of an epoch | `coordinator/mod.rs`: `seal` |
+//! | V.C | repetition | `agreement/replication.rs`: `say` |
+//! | VI.A | complete epochs | `streams/mod.rs`: `complete`; `epochs.rs`: `complete` |
+//! | VI.B | chain servers | `partition.rs`: `server_of` |
+//! | VI.B | chains without cycles | `rhumb_commit::one_shot::operation`: `validate` |
+//! | VI.B | the order of servers | `speculation.rs`: `next_visit` |
 //! | VI.C | footprints, Rules 1 and 2, the resolver | `chain.rs`: `leave_footprint`, `visit`; `resolver.rs`: `claim` (Rule 2), `put_before` (Figure 4) |
-//! | VI.D.1 | a transaction without conflict needs no vote | `ledger.rs`: `register` |
-//! | VI.D.2 | a majority with one dependency decides | `validation.rs`: `verdicts` |
-//! | VI.E | a transaction runs once those before it have run | `ledger.rs`: `place`, `settle`; `runs.rs` |
-//! | VI.E | a commit timestamp, alike in all regions | `ledger.rs`: `take_ready`; `epoch.rs`: `timestamp` |
-//! | VI.E | catch-up, abort | not needed: decision 0014 |
-//! | VI.F | reads are local | `reads.rs` |
+//! | VI.D.1 | transactions without conflict | `ledger.rs`: `register` |
+//! | VI.D.2 | votes | `validation.rs`: `verdicts` |
+//! | VI.E | execution | `ledger.rs`: `place`, `settle`; `runs.rs` |
+//! | VI.E | commit timestamps | `ledger.rs`: `take_ready`; `epoch.rs`: `timestamp` |
+//! | VI.F | reads | `reads.rs` |
 
 mod access;
 pub mod administration;

@@ -1,10 +1,9 @@
 //! QuAD: strict two-phase locking and two-phase commit over quorums that follow load and distance.
 //!
-//! The strongest sites are cores. A core reads at a majority of the cores and writes at all; a slave reads and writes at itself and a
-//! majority; roles and quorums change while clients run. Here is what transactions do under one configuration; [`quorums`] builds
-//! quorums, and `mover.rs` shows how one configuration follows another. Source: Fetai, Stiemer and Schuldt, "QuAD: A Quorum Protocol for
-//! Adaptive Data Management in the Cloud", sections II to IV. What differs from the paper, and why, stands in
-//! `docs/decisions/0016-quad.md`.
+//! The strongest sites are cores, the others slaves; `docs/quad.md` says whom each asks. Roles and quorums change while clients run. Here is what
+//! transactions do under one configuration; [`quorums`] builds quorums, and `mover.rs` shows how one configuration follows another. Source: Fetai,
+//! Stiemer and Schuldt, "QuAD: A Quorum Protocol for Adaptive Data Management in the Cloud", sections II to IV. What differs from the paper, and
+//! why, stands in `docs/decisions/0016-quad.md`.
 //!
 //! ```text
 //!   client        gateway, core or slave      read quorum        write quorum
@@ -60,24 +59,26 @@
 //! | `unnamed.rs` | what waits for the clock's bound on disk |
 //! | `injected_load.rs` | work for others that keeps a site busy, to try the rest out |
 //!
-//! | section | rule | code |
+//! Where the paper's sections are. What each demands, how far it is done as printed, and which test guards it: `docs/protocols/quad.md`.
+//!
+//! | section | on | code |
 //! |---|---|---|
-//! | II-A, III-A | a core reads a majority of the cores and writes all; a slave, a majority | `quorums/system.rs`: `read`, `write` |
-//! | II-B | a read asks a whole quorum, the newest version counts | `gateway/reads.rs`: `on_rows` |
-//! | II-B | locks, then both rounds at the write quorum | `gateway/commit.rs`, `replica/commit.rs` |
-//! | III-A | the strongest sites are cores | `quorums/policy.rs`: `cores_and_slaves` |
-//! | III-A, (4) to (7) | slaves are assigned | `quorums/assignment.rs`: `assign`, `penalty` |
-//! | III-B, (8) | loads are forecast | `quorums/forecast.rs`: `observe` |
-//! | III-B | loads are collected each period, and a change must be worth it | `manager.rs`: `plan`; `quorums/gain.rs`: `weigh`, `mean_score` |
-//! | III-B | a site that joins is a slave for a period | `quorums/scores.rs`: `strongest` |
-//! | IV | a silent core is replaced | `peers.rs`: `answered_since`; `manager.rs`: `plan` |
-//! | IV | transactions wait or fail while quorums change | `gateway/mod.rs`: `waits`, `interrupt` |
-//! | IV | two-phase commit of the quorums | Paxos here: `mover.rs`, `acceptor.rs` |
-//! | IV | each site keeps difference objects | `records.rs`: `put_versions`; `replica/commit.rs`: `on_settled` |
-//! | IV | a promoted slave reconciles | `reconcile.rs`: `on_compared`, `on_copies` |
+//! | II-A, III-A | quorums | `quorums/system.rs`: `read`, `write` |
+//! | II-B | reads | `gateway/reads.rs`: `on_rows` |
+//! | II-B | locks, and both rounds | `gateway/commit.rs`, `replica/commit.rs` |
+//! | III-A | cores | `quorums/policy.rs`: `cores_and_slaves` |
+//! | III-A, (4) to (7) | slaves | `quorums/assignment.rs`: `assign`, `penalty` |
+//! | III-B, (8) | forecasts | `quorums/forecast.rs`: `observe` |
+//! | III-B | periods, and what a change is worth | `manager.rs`: `plan`; `quorums/gain.rs`: `weigh`, `mean_score` |
+//! | III-B | sites that join | `quorums/scores.rs`: `strongest` |
+//! | IV | silent cores | `peers.rs`: `answered_since`; `manager.rs`: `plan` |
+//! | IV | transactions while quorums change | `gateway/mod.rs`: `waits`, `interrupt` |
+//! | IV | agreement on the quorums | `mover.rs`, `acceptor.rs` |
+//! | IV | difference objects | `records.rs`: `put_versions`; `replica/commit.rs`: `on_settled` |
+//! | IV | reconciliation | `reconcile.rs`: `on_compared`, `on_copies` |
 //!
 //! Of the paper, II-A and III-A are in `quorums/`, II-B in `gateway/` and `replica/`, III-B in `monitor/` and `manager.rs`, IV in
-//! `mover.rs`, `acceptor.rs`, `reconcile.rs` and `configuration.rs`. No site is the QuAD-Manager: all measure, any may change.
+//! `mover.rs`, `acceptor.rs`, `reconcile.rs` and `configuration.rs`. There is no QuAD-Manager.
 
 mod acceptor;
 pub mod administration;

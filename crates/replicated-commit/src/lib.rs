@@ -60,24 +60,24 @@
 //! | `measure.rs` | round trips and workload, told to all for the planner |
 //! | `catch_up/` | one shard replica: taking over what it missed; closed timestamps |
 //!
-//! The rules of the paper. Its client is the gateway here, its datacenter a region; a region is an acceptor, its yes an acceptance.
+//! Where the paper's sections are. What each demands, how far it is done as printed, and which test guards it:
+//! `docs/protocols/replicated-commit.md`. Its client is the gateway here, its datacenter a region; a region is an acceptor, its yes an acceptance.
 //!
-//! | section | rule | code |
+//! | section | on | code |
 //! |---|---|---|
-//! | 3.2 | a client buffers its writes | `rhumb_commit::buffer` |
-//! | 3.2.1 | a read asks all, waits for a majority, takes the newest | `gateway/reads.rs`: `request_rows`, `on_rows`; `gateway/merge.rs`: `merge_keys` |
-//! | 3.2.1 | a read takes a shared lock or is denied | `cohort/reads.rs`: `read_locked` |
-//! | 3.2.1 | an exclusive lock takes shared ones over | `rhumb_commit::locks`: `take_over` |
-//! | 3.2.2, lines 1 and 2 | the client appoints coordinators and asks them | `gateway/commit.rs`: `attempt`, `send_accepts` |
-//! | 3.2.2, lines 3, 4 and 6 | a coordinator asks its cohorts and waits for all | `coordinator/voting.rs`: `have_prepared`, `on_prepared` |
-//! | 3.2.2, line 5 | a cohort checks, locks and logs | `cohort/mod.rs`: `check_locks`, `take_locks`; `cohort/prepare.rs`: `check_rows`, `promise` |
-//! | 3.2.2 | a datacenter that cannot prepare does not accept | `coordinator/voting.rs`: `on_cannot_prepare` |
-//! | 3.2.2 | a prepared cohort releases its shared locks | it keeps them: decision 0002 |
-//! | 3.2.2, line 8 | coordinators inform each other and the client | the gateway alone: decision 0001; `coordinator/voting.rs`: `vote` |
-//! | 3.2.2 | a majority commits | `rhumb_commit::votes`: `outcome_at_gateway` |
-//! | 3.2.2, lines 9 to 12 | cohorts apply, log and release | `coordinator/outcomes.rs`: `distribute`; `cohort/prepare.rs`: `apply`; `cohort/mod.rs`: `remove_entry` |
-//! | 3.3 | a denied read asks again | `gateway/reads.rs`: `on_denied` |
-//! | 3.3 | an optimistic read takes one answer | `gateway/reads.rs`: `start_read` |
+//! | 3.2 | buffered writes | `rhumb_commit::buffer` |
+//! | 3.2.1 | reads at a majority | `gateway/reads.rs`: `request_rows`, `on_rows`; `gateway/merge.rs`: `merge_keys` |
+//! | 3.2.1 | shared locks | `cohort/reads.rs`: `read_locked` |
+//! | 3.2.1 | exclusive locks | `rhumb_commit::locks`: `take_over` |
+//! | 3.2.2, lines 1 and 2 | the client | `gateway/commit.rs`: `attempt`, `send_accepts` |
+//! | 3.2.2, lines 3, 4 and 6 | coordinators and their cohorts | `coordinator/voting.rs`: `have_prepared`, `on_prepared` |
+//! | 3.2.2, line 5 | cohorts that prepare | `cohort/mod.rs`: `check_locks`, `take_locks`; `cohort/prepare.rs`: `check_rows`, `promise` |
+//! | 3.2.2 | a datacenter that cannot prepare | `coordinator/voting.rs`: `on_cannot_prepare` |
+//! | 3.2.2, line 8 | votes | `coordinator/voting.rs`: `vote` |
+//! | 3.2.2 | the outcome | `rhumb_commit::votes`: `outcome_at_gateway` |
+//! | 3.2.2, lines 9 to 12 | cohorts that apply | `coordinator/outcomes.rs`: `distribute`; `cohort/prepare.rs`: `apply`; `cohort/mod.rs`: `remove_entry` |
+//! | 3.3 | denied reads | `gateway/reads.rs`: `on_denied` |
+//! | 3.3 | optimistic reads | `gateway/reads.rs`: `start_read` |
 
 mod catch_up;
 mod cohort;

@@ -25,10 +25,10 @@
 //!     ├── ping: how often my stores have synced ───────────────▶│ remembers that, on disk soon
 //! ```
 //!
-//! Invariants: an incarnation is in all stores and in the list before it is told to anybody, and a count is on disk before it is told;
-//! nothing that a site says is taken, and nothing is said to it, before its incarnation is noted on disk here, and it has been asked about
-//! the one noted before. So whoever comes with a folder that does not know what some peer has heard stops when it meets that peer. It is
-//! not found out by those alone who never met the one it was, nor what was synced after the last ping was heard.
+//! Invariants: an incarnation is in all stores and in the list before it is told to anybody, and a count is on disk before it is told; nothing that
+//! a site says is taken, and nothing is said to it, before its incarnation is noted on disk here, and it has been asked about the one noted before.
+//! So whoever comes with a folder that does not know what some peer has heard stops when it meets that peer. What is found out by whom, and what is
+//! not: `docs/decisions/0017-incarnations.md`.
 
 mod error;
 mod history;

@@ -19,14 +19,9 @@
 //! A passive replica is one that takes everything over. So that it is hardly behind, a gateway sends it the writes of each
 //! commit as well, as soon as that is decided; a copy that gets lost comes with the log.
 //!
-//! **Closed timestamps.** With its log a peer promises that nothing at or below `closed` will be committed with its
-//! vote that is not in it. A commit has the votes of a majority, so once such promises of any majority of regions (this
-//! one among them or not) reach up to *c*, and their logs are taken over, every commit at or below *c* is applied here:
-//! *c* is *safe*. Stale reads are served below it.
-//!
-//! **Collection.** Old versions go after a while; a deletion goes, with all that it covers, once every region is safe
-//! beyond it. From then on nothing at or below that timestamp is taken over any more: an old version put again would
-//! bring the row back.
+//! With its log a peer promises up to when nothing that has its vote will be missing there (*closed*). By these promises a replica knows up to when
+//! it misses nothing (*safe*), and so what it may serve as a stale read and which deletions may go. The rules, and why they hold:
+//! `docs/decisions/0004-closed-timestamps.md`.
 //!
 //! Invariants: a pull is a promise, so a cursor that a peer hears of never lies ahead of the rows on disk, nor behind them in an attempt that is
 //! prepared or carried here; a closed
