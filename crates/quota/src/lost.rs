@@ -73,10 +73,7 @@
 //! *What S does after the declaration* it does with tokens that are booked as held, so that clients never hold more than
 //! was issued, however long it is cut off.
 //!
-//! # What an operator risks
-//!
-//! To free tokens that a client of the lost site still holds lets clients exceed the limit by as many. Nothing else can.
-//! Counts need all sites that are not lost: while one of them is down, nothing is booked, and releases may be refused.
+//! What an operator sees of all this, and risks: `docs/http.md`, "A site is lost".
 
 use rhumb_core::SiteId;
 use serde::{Deserialize, Serialize};

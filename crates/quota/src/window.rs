@@ -1,10 +1,10 @@
 //! Request ids and what was answered to them: what makes acquiring and releasing exactly-once.
 //!
-//! **By age.** An id is known for [`REMEMBERED_TICKS`] at least, 60 s, however many operations come. A client that asks again must
+//! **By age.** An id is known for [`REMEMBERED_TICKS`] at least, however many operations come. A client that asks again must
 //! do so before that: afterwards the same id does the same thing again. Age is counted in ticks of the site and not by its clock,
 //! which may jump; a new incarnation counts all anew.
 //!
-//! **Bounded.** What is remembered takes [`WINDOW_BYTES_MAX`] at the most. A site at which more is done under ids within 60 s
+//! **Bounded.** What is remembered takes [`WINDOW_BYTES_MAX`] at the most. A site at which more is done under ids within that time
 //! refuses further ids until the oldest may be forgotten: to forget one early would do a retry twice, and a release that is done
 //! twice frees tokens that another client holds.
 //!
