@@ -12,7 +12,7 @@ mod rounding;
 pub mod row_function;
 pub mod tree;
 
-pub use batch::{array_of, batch_of};
+pub use batch::batch_of;
 pub use error::{from_datafusion, from_panic, from_sql, guarded};
 
 use crate::context::environment::Environment;

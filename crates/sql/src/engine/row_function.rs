@@ -2,8 +2,8 @@
 
 pub use crate::engine::limits::MADE_BYTES_MAX;
 
+use crate::engine::from_sql;
 use crate::engine::limits::{FOLDED_BYTES_MAX, is_folding, not_now, too_large};
-use crate::engine::{array_of, from_sql};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::array::ArrayRef;
@@ -12,6 +12,7 @@ use datafusion::common::{Result, not_impl_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
+use rhumb_generic::array_of;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};

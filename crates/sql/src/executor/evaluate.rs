@@ -5,7 +5,7 @@
 
 use crate::engine::analyze;
 use crate::engine::tree::rewrite;
-use crate::engine::{Engine, array_of, batch_of, guarded};
+use crate::engine::{Engine, batch_of, guarded};
 use crate::error::{SqlError, SqlResult};
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray};
@@ -20,6 +20,7 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_plan::PhysicalExpr;
+use rhumb_generic::array_of;
 use std::sync::Arc;
 
 /// What the inputs of an expression are called, in the order of the values given to it.

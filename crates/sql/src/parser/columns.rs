@@ -1,8 +1,9 @@
 //! The columns that an expression over one table names.
 
-use super::{fold, walk, walk_mut};
+use super::fold;
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Visitor, VisitorMut};
+use rhumb_generic::{walk, walk_mut};
 use std::ops::ControlFlow;
 
 /// The names of columns in an expression, each once, in the order in which they come up; whatever stands for one, be there such a column or not.

@@ -3,9 +3,9 @@
 //! Locks on more rows than were asked for are safe, locks on fewer are not: so a query that asks for them anywhere reads with locks as a whole. What
 //! clients see of it: `docs/sql.md`, "FOR UPDATE".
 
-use super::walk::walk;
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{Query, Statement, Visitor};
+use rhumb_generic::walk;
 use std::ops::ControlFlow;
 
 /// True if some query of `statement` asks for locks.

@@ -20,7 +20,6 @@ mod relations;
 mod sequence;
 mod statement;
 mod tokens;
-mod walk;
 
 pub use columns::{columns_named, rename_column, without_table};
 pub use ident::{fold, quoted, unqualified};
@@ -34,7 +33,6 @@ pub use statement::{
     SequenceClause, SequenceCommand, Statement, StatementKind, Transaction,
 };
 pub use tokens::{TokenCall, token_call};
-pub use walk::{relations, walk, walk_mut};
 
 use crate::error::{SqlError, SqlResult};
 use crate::stack::on_large_stack;

@@ -1,14 +1,15 @@
 //! Calls of the functions of sequences: which sequence they are about, and where they stand.
 
-use super::{expression, fold, kept, quoted, walk, walk_mut};
+use super::{expression, fold, kept, quoted};
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{
     self, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    SelectItem, SetExpr, Value, Visit, VisitMut, Visitor, VisitorMut,
+    SelectItem, SetExpr, Value, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
+use rhumb_generic::{Part, walk, walk_mut};
 use std::ops::ControlFlow;
 
 /// A function of sequences.
@@ -164,7 +165,7 @@ fn text_expr(text: String) -> Expr {
 }
 
 /// True if a part of a statement calls one of these functions.
-pub fn calls(part: &impl Visit, which: impl Fn(NumberFunction) -> bool) -> bool {
+pub fn calls(part: &impl Part, which: impl Fn(NumberFunction) -> bool) -> bool {
     struct Finder<F>(F, bool);
     impl<F: Fn(NumberFunction) -> bool> Visitor for Finder<F> {
         type Break = SqlError;
@@ -182,7 +183,7 @@ pub fn calls(part: &impl Visit, which: impl Fn(NumberFunction) -> bool) -> bool 
 }
 
 /// True if a part of a statement calls one of these functions within a query.
-pub fn calls_in_queries(part: &impl Visit) -> bool {
+pub fn calls_in_queries(part: &impl Part) -> bool {
     struct Finder(bool);
     impl Visitor for Finder {
         type Break = SqlError;
@@ -198,10 +199,7 @@ pub fn calls_in_queries(part: &impl Visit) -> bool {
 }
 
 /// Replaces calls, in the order in which they stand, inner ones first: with what `replacement` gives for each, if it gives something.
-pub fn replace_calls(
-    part: &mut impl VisitMut,
-    replacement: impl FnMut(NumberFunction, &Function) -> SqlResult<Option<Expr>>,
-) -> SqlResult<()> {
+pub fn replace_calls(part: &mut impl Part, replacement: impl FnMut(NumberFunction, &Function) -> SqlResult<Option<Expr>>) -> SqlResult<()> {
     struct Replacer<F>(F);
     impl<F: FnMut(NumberFunction, &Function) -> SqlResult<Option<Expr>>> VisitorMut for Replacer<F> {
         type Break = SqlError;

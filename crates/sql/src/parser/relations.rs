@@ -7,9 +7,9 @@
 
 use super::fold;
 use super::nesting::too_complex;
-use super::walk::walk;
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::ast::{self, Ident, Query, Statement, TableFactor, Visitor};
+use rhumb_generic::walk;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 

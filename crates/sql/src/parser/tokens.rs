@@ -5,11 +5,11 @@
 //! without anything else. Anywhere else (in an expression, a cast, another function, over the rows of a table, in EXPLAIN …) it is
 //! refused here, before anything is planned.
 
-use super::walk::walk;
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, SelectItem, SetExpr, TableFactor, Visitor,
 };
+use rhumb_generic::walk;
 use rhumb_quota::operation::Action;
 use std::ops::ControlFlow;
 

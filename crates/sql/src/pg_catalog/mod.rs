@@ -22,7 +22,7 @@ pub use functions::{CLASS_NAME, CLASS_OID};
 use crate::context::Facts;
 use crate::engine::{Engine, guarded};
 use crate::error::{SqlError, SqlResult};
-use crate::parser::{self, fold, walk_mut};
+use crate::parser::fold;
 use crate::txn::{Active, databases};
 use datafusion::common::TableReference;
 use datafusion::logical_expr::{ScalarUDF, TableSource};
@@ -32,6 +32,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use information::Information;
+use rhumb_generic::walk_mut;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -143,7 +144,7 @@ fn is_empty(name: &str) -> bool {
 /// The names of the tables that a query reads, subqueries included.
 fn relations(query: &Query) -> Vec<String> {
     let last = |name: &ObjectName| name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
-    parser::relations(query).iter().filter_map(last).collect()
+    rhumb_generic::relations(query).iter().filter_map(last).collect()
 }
 
 struct Subqueries;

@@ -6,12 +6,11 @@
 
 use super::Planning;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parser::{StatementKind, fold, relations, walk, walk_mut};
+use crate::parser::{StatementKind, fold};
 use crate::schema::{ProcedureDescriptor, ProcedureParameter};
 use crate::txn::Active;
-use datafusion::sql::sqlparser::ast::{
-    self, Expr, ObjectName, ObjectNamePart, Query, Select, SelectItem, Value, Visit, VisitMut, Visitor, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName, ObjectNamePart, Query, Select, SelectItem, Value, Visitor, VisitorMut};
+use rhumb_generic::{Part, relations, walk, walk_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -40,12 +39,7 @@ pub async fn bind(
     Ok(bound)
 }
 
-async fn bind_part<P: Visit + VisitMut>(
-    cx: Planning<'_>,
-    active: &mut Active,
-    procedure: &ProcedureDescriptor,
-    part: &mut P,
-) -> SqlResult<()> {
+async fn bind_part<P: Part>(cx: Planning<'_>, active: &mut Active, procedure: &ProcedureDescriptor, part: &mut P) -> SqlResult<()> {
     let mut columns = given_names(part);
     for table in tables(part, &cx.facts.database) {
         match active.catalog.table(active.txn.as_mut(), &cx.facts.database, &table).await {
@@ -59,12 +53,12 @@ async fn bind_part<P: Visit + VisitMut>(
 }
 
 /// The tables that a part of a statement names.
-fn tables(part: &impl Visit, database: &str) -> BTreeSet<String> {
+fn tables(part: &impl Part, database: &str) -> BTreeSet<String> {
     relations(part).iter().filter_map(|name| crate::parser::unqualified(name, database).ok()).map(|name| fold(&name)).collect()
 }
 
 /// The names that a part of a statement gives to what it computes.
-fn given_names(part: &impl Visit) -> BTreeSet<String> {
+fn given_names(part: &impl Part) -> BTreeSet<String> {
     struct Names(BTreeSet<String>);
     impl Visitor for Names {
         type Break = SqlError;

@@ -9,7 +9,6 @@ use crate::engine::guarded;
 use crate::engine::tree::rewrite;
 use crate::error::{SqlError, SqlResult};
 use crate::executor::evaluate::{Compiled, Scope};
-use crate::parser::walk;
 use crate::pg_catalog::System;
 use crate::types::{Datum, SqlType, parse_text};
 use datafusion::common::tree_node::Transformed;
@@ -18,6 +17,7 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::sql::planner::PlannerContext;
 use datafusion::sql::sqlparser::ast;
+use rhumb_generic::walk;
 
 /// Plans expressions over a scope.
 pub struct Expressions<'a> {
@@ -38,7 +38,7 @@ impl<'a> Expressions<'a> {
     pub fn plan_any(&mut self, expr: &ast::Expr, expected: Option<&SqlType>) -> SqlResult<Expr> {
         let resolver = Resolver::new(self.cx.engine, System::default(), self.parameters.made_max());
         let mut context = PlannerContext::new().with_prepare_param_data_types(self.parameters.fields());
-        let expr = guarded(|| resolver.planner().sql_to_expr(expr.clone(), &self.schema, &mut context))?;
+        let expr = guarded(|| rhumb_generic::expression(&resolver, expr.clone(), &self.schema, &mut context))?;
         let expr = guarded(|| settle(expr, &self.schema).map(|changed| changed.data))?;
         self.parameters.learn(&expr, expected);
         canonical_uuids(expr, &self.schema)

@@ -3,12 +3,13 @@
 //! join or `unnest()` has made several of.
 
 use crate::error::{SqlError, SqlResult};
-use crate::parser::{fold, walk, walk_mut};
+use crate::parser::fold;
 use crate::schema::TableDescriptor;
 use datafusion::sql::sqlparser::ast::{
     Expr, GroupByExpr, Ident, ObjectNamePart, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
     TableFactor, Visitor, VisitorMut,
 };
+use rhumb_generic::{walk, walk_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;

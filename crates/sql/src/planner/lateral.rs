@@ -4,18 +4,19 @@
 use super::plainer;
 use crate::engine::arrays::OR_NULL;
 use crate::error::{SqlError, SqlResult};
+use crate::parser::fold;
 use crate::parser::names::{MARK, select};
-use crate::parser::{fold, walk, walk_mut};
 use datafusion::sql::sqlparser::ast::{
     ExcludeSelectItem, Expr, FunctionArg, FunctionArgExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, Query,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Value, VisitMut, Visitor,
-    VisitorMut, WildcardAdditionalOptions,
+    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
+    WildcardAdditionalOptions,
 };
+use rhumb_generic::{Part, walk, walk_mut};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// Rewrites all of them in a part of a statement. Error 0A000 for the ones that cannot be.
-pub fn rewrite(part: &mut impl VisitMut) -> SqlResult<()> {
+pub fn rewrite(part: &mut impl Part) -> SqlResult<()> {
     walk_mut(part, &mut Laterals)
 }
 

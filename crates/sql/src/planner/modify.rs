@@ -19,6 +19,7 @@ use crate::schema::TableDescriptor;
 use crate::txn::Active;
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{self, TableFactor};
+use rhumb_generic::Part;
 use std::sync::Arc;
 
 /// A statement's target and its conditions.
@@ -97,7 +98,7 @@ async fn plan_by_keys(
     cx: Planning<'_>,
     active: &mut Active,
     target: Target,
-    statement: &(impl ast::Visit + Sync),
+    statement: &(impl Part + Sync),
     assignments: Option<&[ast::Assignment]>,
     returning: Option<Vec<ast::SelectItem>>,
 ) -> SqlResult<Plan> {

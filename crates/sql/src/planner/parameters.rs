@@ -6,13 +6,13 @@ use crate::engine::analyze;
 use crate::engine::bounded::{is_growing, share};
 use crate::engine::tree::visit;
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::parser::walk;
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Placeholder;
-use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Value, ValueWithSpan, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Value, ValueWithSpan, Visitor};
+use rhumb_generic::{Part, walk};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct Parameters {
 
 impl Parameters {
     /// The parameters that occur in `part`, with the types that the client gave.
-    pub fn of(part: &impl Visit, hints: &[Option<SqlType>]) -> SqlResult<Parameters> {
+    pub fn of(part: &impl Part, hints: &[Option<SqlType>]) -> SqlResult<Parameters> {
         let mut counter = Counter { count: hints.len(), casts: Vec::new(), growing: 0 };
         walk(part, &mut counter)?;
         let mut types = hints.to_vec();

@@ -3,13 +3,14 @@
 use crate::engine::arrays::{self, TO_ARRAY};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::names::{MARK, select};
-use crate::parser::{fold, plain_arguments, walk};
+use crate::parser::{fold, plain_arguments};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{
     Array, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, LimitClause, ObjectName, ObjectNamePart, Query, Select, SelectItem, TableAlias, TableAliasColumnDef,
     TableFactor, TableWithJoins, Value, Visitor,
 };
+use rhumb_generic::walk;
 use std::ops::ControlFlow;
 
 /// `a = ANY (ARRAY[…])` is `a IN (…)`, and `a <> ALL (ARRAY[…])` is `a NOT IN (…)`. A cast of the array is one of each element.

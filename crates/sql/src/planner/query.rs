@@ -71,7 +71,7 @@ pub fn logical(cx: Planning<'_>, sources: System, statement: ast::Statement) -> 
     let resolver = Resolver::new(cx.engine, sources, parameters.made_max());
     let planned = |parameters: &Parameters| {
         let mut context = PlannerContext::new().with_prepare_param_data_types(parameters.fields());
-        guarded(|| resolver.planner().sql_statement_to_plan_with_context(statement.clone(), &mut context).and_then(settle_plan))
+        guarded(|| rhumb_generic::statement(&resolver, statement.clone(), &mut context).and_then(settle_plan))
     };
     let mut plan = planned(&parameters)?;
     if !parameters.is_empty() {

@@ -16,7 +16,6 @@ use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanne
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
-use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
 
@@ -36,16 +35,6 @@ impl<'a> Resolver<'a> {
             vec![Arc::new(arrays::Planner { bytes_max: made_max }), Arc::new(bounded::Planner { bytes_max: made_max })];
         planners.extend(state.expr_planners().iter().cloned());
         Resolver { state, names, planners, made_max }
-    }
-
-    /// The planner of statements and expressions over these names.
-    pub fn planner(&self) -> SqlToRel<'_, Resolver<'a>> {
-        let options = ParserOptions::new()
-            .with_parse_float_as_decimal(true)
-            .with_enable_ident_normalization(true)
-            .with_map_string_types_to_utf8view(false)
-            .with_support_varchar_with_length(true);
-        SqlToRel::new_with_options(self, options)
     }
 }
 

@@ -12,13 +12,14 @@ use crate::context::Facts;
 use crate::engine::arrays::SUBSCRIPTS;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::names::MARK;
-use crate::parser::{self, NumberFunction, unqualified, walk_mut};
+use crate::parser::{self, NumberFunction, unqualified};
 use crate::pg_catalog::{CLASS_NAME, CLASS_OID, reads_system_tables, schema_table};
 use crate::types::{SqlType, parse_text, several_dimensions, to_text};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Query, Select, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
+    ObjectNamePart, Query, Select, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitorMut,
 };
+use rhumb_generic::{Part, walk_mut};
 use std::ops::ControlFlow;
 
 /// The one function that returns rows. Its column is called as it is itself, or as its alias.
@@ -26,7 +27,7 @@ const GENERATE_SERIES: &str = "generate_series";
 const UNNEST: &str = "unnest";
 
 /// Rewrites a statement or a part of one.
-pub fn rewrite(part: &mut impl VisitMut, facts: &Facts) -> SqlResult<()> {
+pub fn rewrite(part: &mut impl Part, facts: &Facts) -> SqlResult<()> {
     walk_mut(part, &mut Rewriter { facts, reads_system_tables: false })?;
     lateral::rewrite(part)
 }

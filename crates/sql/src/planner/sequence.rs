@@ -10,7 +10,8 @@ use crate::schema::{Identity, SequenceDescriptor, TableDescriptor};
 use crate::sequence::Draw;
 use crate::txn::Active;
 use crate::types::SqlType;
-use datafusion::sql::sqlparser::ast::{self, Expr, Function, Value, Visit, VisitMut};
+use datafusion::sql::sqlparser::ast::{self, Expr, Function, Value};
+use rhumb_generic::Part;
 use std::sync::Arc;
 
 /// What the clauses of a sequence say. Errors 22003, 42601, and of types.
@@ -181,12 +182,7 @@ pub fn out_of_place() -> SqlError {
 
 /// Takes the calls out of a part of a statement: each becomes a parameter, of those after the first `after`. Calls of pg_get_serial_sequence()
 /// become what they return. Errors: 0A000 for names that are not constant, 42602, 42P01, 42809.
-pub async fn take_draws(
-    cx: Planning<'_>,
-    active: &mut Active,
-    part: &mut (impl Visit + VisitMut + Send),
-    after: usize,
-) -> SqlResult<Taken> {
+pub async fn take_draws(cx: Planning<'_>, active: &mut Active, part: &mut (impl Part + Send), after: usize) -> SqlResult<Taken> {
     if !parser::calls(part, |_| true) {
         return Ok(Taken::default());
     }

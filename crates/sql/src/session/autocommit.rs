@@ -9,7 +9,7 @@
 //! Before all that it is tried as [operations](super::one_shot), where the database takes such.
 //!
 //! All that runs again by itself after a refusal. Not in these tables: messages that a protocol sends again until they are answered, and what
-//! it waits for meanwhile. QuAD's times are in `quad/src/config.rs` and `node/src/config/quad.rs`, Catenae's in `catenae/src/config.rs`, counted in
+//! it waits for meanwhile. QuAD's times are in `quad/src/config.rs` and `config/src/quad.rs`, Catenae's in `catenae/src/config.rs`, counted in
 //! ticks and epochs. Paths begin in `crates`. Of a statement:
 //!
 //! | what | runs at most | pause | bound |

@@ -1,12 +1,12 @@
 //! Exact sums and averages of many groups at once.
 
 use super::exact::{Kind, Total, datum, numbers, state_types, totals};
-use crate::engine::array_of;
 use crate::types::Datum;
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
+use rhumb_generic::array_of;
 
 /// A sum for each group.
 #[derive(Debug)]
