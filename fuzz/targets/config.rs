@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rhumb_node::config::{Cluster, Config, Setup};
+use rhumb_config::{Cluster, Config, Setup};
 use std::path::Path;
 
 fuzz_target!(|text: &str| {

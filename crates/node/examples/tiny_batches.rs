@@ -6,10 +6,10 @@
 //! ```
 
 use bytes::Bytes;
+use rhumb_config::{Config, Setup};
 use rhumb_core::actor::{Actor, Batch, Effects, Input, Space};
 use rhumb_core::{Key, Time, Timestamp, Value};
 use rhumb_node::clock::Clock;
-use rhumb_node::config::{Config, Setup};
 use rhumb_node::incarnation::Incarnations;
 use rhumb_node::metrics::Metrics;
 use rhumb_node::secret::Secret;

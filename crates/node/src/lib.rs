@@ -22,7 +22,6 @@
 pub mod admin;
 pub mod bounds;
 pub mod clock;
-pub mod config;
 pub mod credentials;
 pub mod failure;
 pub mod forming;

@@ -1,7 +1,6 @@
 //! What is known of a site and its peers: is it ready, whom does it hear, how far away are they.
 
 use crate::clock::Clock;
-use crate::config::Setup;
 use crate::failure::Failure;
 use crate::metrics::vitals::Said;
 use crate::metrics::{CommitMetrics, EpochMetrics, Metrics, QuadMetrics};
@@ -9,6 +8,7 @@ use crate::runtime::Common;
 use crate::transport::{Fault, Peer, Transport};
 use rhumb_commit::placement::{Coordinators, Placement};
 use rhumb_commit::transaction::{RegionStatus, Role, TxnError};
+use rhumb_config::Setup;
 use rhumb_core::{RegionId, SiteId, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{Request, ToySite, configure, echo, start_by, until};
+use rhumb_config::Config;
 use rhumb_core::{SiteId, Time};
 use rhumb_node::clock::Clock;
-use rhumb_node::config::Config;
 use rhumb_node::service::Service;
 use rhumb_node::transport::{Direction, Fault};
 use rhumb_store::MemoryEngine;

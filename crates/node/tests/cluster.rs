@@ -1,7 +1,7 @@
 //! The file of a cluster: each site of it is what its own file would say, and mistakes are named by their keys here.
 
+use rhumb_config::{Cluster, ConfigError, Wan};
 use rhumb_core::{RegionId, SiteId, Span};
-use rhumb_node::config::{Cluster, ConfigError, Wan};
 use std::path::Path;
 
 const WHOLE: &str = r#"

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{ToySite, configure, echo, secret, setup, start, until};
+use rhumb_config::{Config, Tls as TlsTable};
 use rhumb_core::SiteId;
-use rhumb_node::config::{Config, Tls as TlsTable};
 use rhumb_node::incarnation::Progress;
 use rhumb_node::transport::frame::{GREETING_BYTES, Greeting, Greetings, HELLO_BYTES, Hello, NONCE_BYTES, Side};
 use rhumb_security::authority::{Authority, LEAF_HOLDS, Subject};

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{Request, Toy, cluster, configure, echo, start, until};
+use rhumb_config::Wan;
 use rhumb_core::{SiteId, Span, Time};
 use rhumb_node::clock::Clock;
-use rhumb_node::config::Wan;
 use rhumb_node::incarnation::{PEERS, Progress};
 use rhumb_node::metrics::Metrics;
 use rhumb_node::secret::Secret;

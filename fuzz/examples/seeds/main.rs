@@ -10,7 +10,7 @@ use rhumb_api::chaos::{Chaos, Direction};
 use rhumb_core::record::encode;
 use rhumb_core::{Batch, Body, Key, KeyRange, Row, SiteId, Time, Timestamp, TxnId, Value};
 use rhumb_forecast::{LstmConfig, Order, Spec};
-use rhumb_node::config::{
+use rhumb_config::{
     Catenae, Clock, Cluster, ClusterRegion, Config, Coordinators, Http, Limits, Listen, OwnSite, Placement, Quad, Quotas, Region, Storage,
     Wan,
 };

@@ -3,8 +3,8 @@
 use super::fail;
 use super::place::FOLDER;
 use clap::{Args as ClapArgs, Subcommand};
+use rhumb_config::Config;
 use rhumb_display::Table;
-use rhumb_node::config::Config;
 use rhumb_node::forming::{ADMIN_FILE, CA_FOLDER, CONFIG_FILE};
 use rhumb_security::authority::register::{self, Member};
 use rhumb_security::authority::{Authority, Subject};

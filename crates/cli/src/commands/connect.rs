@@ -3,7 +3,7 @@
 use super::fail;
 use super::place::FOLDER;
 use clap::Args as ClapArgs;
-use rhumb_node::config::{Config, Setup};
+use rhumb_config::{Config, Setup};
 use rhumb_node::forming::{CONFIG_FILE, certificates};
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};

@@ -3,7 +3,7 @@
 use super::place::Options;
 use super::{fail, runtime, start};
 use clap::Args as ClapArgs;
-use rhumb_node::config::Config;
+use rhumb_config::Config;
 use rhumb_node::forming::{First, FormingError, Founding, Invitation};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;

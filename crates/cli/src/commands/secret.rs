@@ -2,7 +2,7 @@
 
 use super::fail;
 use clap::Args as ClapArgs;
-use rhumb_node::config::SECRET_FILE;
+use rhumb_config::SECRET_FILE;
 use rhumb_node::secret::Secret;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use tree::{Circle, Tree};
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 25] = [
+const LAYERS: [&str; 27] = [
     "core",
     "store",
     "testkit",
@@ -24,11 +24,13 @@ const LAYERS: [&str; 25] = [
     "replicated-log",
     "forecast",
     "quota",
+    "generic",
     "sqltestkit",
     "plan",
     "sim",
     "alarm",
     "security",
+    "config",
     "api",
     "node",
     "resp",

@@ -11,7 +11,7 @@
 use crate::common::{Demo, done};
 use crate::load::{self, Running};
 use rhumb_bench::client::postgres::Endpoint;
-use rhumb_node::config::{Cluster, Quad, Wan};
+use rhumb_config::{Cluster, Quad, Wan};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! A process of the same machine that is no site of the cluster says hello to one: the cluster goes on, and remembers nothing of it.
 
 use crate::common::{Demo, get, lives, until};
+use rhumb_config::{Config, Setup};
 use rhumb_core::SiteId;
-use rhumb_node::config::{Config, Setup};
 use rhumb_node::incarnation::Progress;
 use rhumb_node::secret::Secret;
 use rhumb_node::transport::frame::{GREETING_BYTES, Greeting, Greetings, Hello, NONCE_BYTES, Side};

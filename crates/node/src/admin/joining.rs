@@ -10,13 +10,13 @@
 use super::body::{Body, read};
 use super::caller::Caller;
 use super::failed::Failed;
-use crate::config::{Setup, TlsSetup};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use rhumb_api::certificates::{Certificates, Forming, FormingRegion, JoinRequest, Joined};
 use rhumb_api::error::Code;
+use rhumb_config::{Setup, TlsSetup};
 use rhumb_security::authority::holders::{self, HolderError};
 use rhumb_security::authority::register::{self, Candidate, Member, Register, RegisterError, member_name};
 use rhumb_security::authority::{Authority, AuthorityError, Subject};

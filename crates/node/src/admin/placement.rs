@@ -12,7 +12,6 @@
 use super::body::{Body, read};
 use super::failed::Failed;
 use super::listener::BODY_BYTES_MAX;
-use crate::config::Setup;
 use crate::gateway::placements::{Placements, Refused, View};
 use axum::Json;
 use axum::extract::State;
@@ -21,6 +20,7 @@ use rhumb_api::error::{Code, Error};
 use rhumb_api::placement::{Coordinators, Placement, PlacementChange, PlacementStatus, RegionWorkload};
 use rhumb_api::responses;
 use rhumb_commit::placement::{self, Change, Regions};
+use rhumb_config::Setup;
 use rhumb_core::{RegionId, SiteId, Span};
 use rhumb_replicated_commit::Measured;
 use std::collections::BTreeMap;

@@ -5,11 +5,11 @@ use super::folder::{ADMIN_FILE, AUTHORITIES_FILE, CA_FOLDER, FormingError, IDENT
 use crate::admin::joining::{self, Joining};
 use crate::admin::listener::{Entrance, serve};
 use crate::admin::open;
-use crate::config::{SECRET_FILE, first_port};
 use crate::secret::{self, Secret};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
+use rhumb_config::{SECRET_FILE, first_port};
 use rhumb_security::authority::register::{self, Grant, Member, Register, member_name};
 use rhumb_security::authority::{Authority, CA_FILE, Subject};
 use rhumb_security::files;

@@ -11,12 +11,12 @@
 //!   data/            the data
 //! ```
 
-use crate::config::{
+use crate::secret::SecretError;
+use rhumb_api::certificates::Forming;
+use rhumb_config::{
     Catenae, Clock, Config, ConfigError, Http, Limits, Listen, OwnSite, Quad, Quotas, Region, Renewal, SECRET_FILE, Setup, Storage, Tls,
     first_port,
 };
-use crate::secret::SecretError;
-use rhumb_api::certificates::Forming;
 use rhumb_security::authority::AuthorityError;
 use rhumb_security::authority::register::RegisterError;
 use rhumb_security::files::{self, FileError};

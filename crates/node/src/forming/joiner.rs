@@ -2,11 +2,11 @@
 
 use super::LOOK_EVERY;
 use super::folder::{AUTHORITIES_FILE, FormingError, IDENTITY_FILE, Place};
-use crate::config::{Renewal, SECRET_FILE, first_port};
 use crate::https;
 use hyper::Method;
 use rhumb_api::certificates::{Forming, JoinRequest, Joined};
 use rhumb_api::error::Error as ApiError;
+use rhumb_config::{Renewal, SECRET_FILE, first_port};
 use rhumb_security::authority::register::seconds;
 use rhumb_security::files::{self, FileError};
 use rhumb_security::identity::{Identity, Key};

@@ -3,8 +3,8 @@
 //! Invariant: a site that serves clients can open its own files with every listener full.
 
 use crate::admin::listener::CONNECTIONS_MAX as HTTP_CONNECTIONS_MAX;
-use crate::config::Setup;
 use crate::transport::UNPROVEN_MAX;
+use rhumb_config::Setup;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 use thiserror::Error;

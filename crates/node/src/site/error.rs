@@ -1,9 +1,9 @@
 //! Why a site's process ends.
 
 use super::owner::OwnerError;
-use crate::config::ConfigError;
 use crate::incarnation::IncarnationError;
 use crate::secret::SecretError;
+use rhumb_config::ConfigError;
 use rhumb_security::tls::TlsError;
 use rhumb_store::StoreError;
 use std::io;

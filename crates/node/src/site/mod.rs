@@ -13,7 +13,6 @@ pub use ports::ClientPort;
 pub use stores::{CATENAE_FOLDER, QUAD_FOLDER, QUOTAS_FOLDER};
 
 use crate::clock::Clock;
-use crate::config::Setup;
 use crate::credentials::Credentials;
 use crate::failure::Failure;
 use crate::incarnation::Incarnations;
@@ -23,6 +22,7 @@ use crate::service::Service;
 use crate::status::Status;
 use crate::transport::{Inboxes, Transport};
 use rhumb_alarm::Alarm;
+use rhumb_config::Setup;
 use rhumb_store::{Engine, Store};
 use std::io;
 use std::sync::Arc;

@@ -12,7 +12,7 @@
 //! something else. So both are refused before anything in the folder is read. A folder without the file is taken for one's own, and
 //! says so from then on.
 
-use crate::config::{Agreed, Setup};
+use rhumb_config::{Agreed, Setup};
 use rhumb_store::replace_file;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -124,7 +124,7 @@ impl Owner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use rhumb_config::Config;
 
     const SHOP: &str = r#"
         cluster = "shop"

@@ -1,7 +1,7 @@
 //! The ports that a site listens on, bound before anything is opened: a port in use changes nothing on disk.
 
 use super::error::RunError;
-use crate::config::Setup;
+use rhumb_config::Setup;
 use rhumb_security::tls::{Acceptor, Port, Tls};
 use std::io;
 use std::net::SocketAddr;

@@ -13,11 +13,11 @@
 //! Invariants: a renewal that fails changes nothing, and is tried again, with the same key; nothing takes the place of a file that this site could not go by,
 //! be it that the CA or its clock is not what it was.
 
-use crate::config::{RenewalSetup, TlsSetup};
 use crate::https::{self, Failure};
 use hyper::Method;
 use rhumb_api::certificates::{Certificates, RenewalRequest};
 use rhumb_api::error::Error as ApiError;
+use rhumb_config::{RenewalSetup, TlsSetup};
 use rhumb_security::authority::{self, Answer};
 use rhumb_security::certificate::{self, Certificate};
 use rhumb_security::files;

@@ -2,9 +2,9 @@
 
 use super::error::RunError;
 use super::owner::Owner;
-use crate::config::Setup;
 use crate::incarnation::{Incarnations, Past};
 use crate::service::Service;
+use rhumb_config::Setup;
 use rhumb_store::{DiskEngine, DiskOptions, Store};
 use std::path::{Path, PathBuf};
 

@@ -1,11 +1,11 @@
 //! What this site says of itself to a peer, and what it makes of what the peer says.
 
-use crate::config::Setup;
 use crate::credentials::Credentials;
 use crate::failure::Failure;
 use crate::incarnation::{Counts, IncarnationError, IncarnationId, Incarnations, Progress};
 use crate::secret::Secret;
 use crate::transport::frame::Hello;
+use rhumb_config::Setup;
 use rhumb_core::SiteId;
 use rhumb_security::name::SiteName;
 use rhumb_security::tls::{Acceptor, HandshakeError, Port, Stream, Tls};

@@ -31,7 +31,6 @@ mod throttle;
 mod unproven;
 
 use crate::clock::Clock;
-use crate::config::Setup;
 use crate::credentials::Credentials;
 use crate::failure::Failure;
 use crate::incarnation::Incarnations;
@@ -42,6 +41,7 @@ use clocks::{COMPARE_EVERY, Clocks};
 use frame::Kind;
 use link::Link;
 use rhumb_alarm::Alarm;
+use rhumb_config::Setup;
 use rhumb_core::{Rng, SiteId, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;

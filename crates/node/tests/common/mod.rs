@@ -5,10 +5,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use rhumb_commit::placement::{Change, Placement};
 use rhumb_commit::transaction::TxnError;
+use rhumb_config::{self, Catenae, Config, Http, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
 use rhumb_core::actor::{Actor, Batch, Body, Collect, Effects, Input, Load, Loaded, RequestId, Space};
 use rhumb_core::{Key, RegionId, SiteId, Span, Time, Timestamp, Value};
 use rhumb_node::clock::Clock;
-use rhumb_node::config::{self, Catenae, Config, Http, Limits, Listen, OwnSite, Quad, Quotas, Region, Setup, Storage, Wan};
 use rhumb_node::credentials::Credentials;
 use rhumb_node::gateway::placements::{Placements, Refused, View};
 use rhumb_node::gateway::vitals::Commits;
@@ -341,7 +341,7 @@ pub async fn configure(regions: &[&str], wan: Option<Wan>) -> (Vec<Config>, Vec<
         tls: None,
         wan: wan.clone(),
         placement: None,
-        clock: config::Clock::default(),
+        clock: rhumb_config::Clock::default(),
         storage: Storage::default(),
         quotas: Quotas::default(),
         catenae: Catenae::default(),

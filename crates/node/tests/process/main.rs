@@ -6,8 +6,8 @@ mod interface;
 
 use common::{Request, Toy, ToyQuotas, http};
 use rhumb_api::error::{Code, Error};
+use rhumb_config::{Config, Coordinators, Placement, Setup};
 use rhumb_core::SiteId;
-use rhumb_node::config::{Config, Coordinators, Placement, Setup};
 use rhumb_node::incarnation::PEERS;
 use rhumb_node::site::QUOTAS_FOLDER;
 use rhumb_node::site::error::RunError;

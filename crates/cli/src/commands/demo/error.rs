@@ -2,7 +2,7 @@
 
 use crate::running::RunningError;
 use crate::wan::WanError;
-use rhumb_node::config::{ConfigError, FOLDER_NAMES};
+use rhumb_config::{ConfigError, FOLDER_NAMES};
 use rhumb_node::secret::SecretError;
 use rhumb_security::authority::AuthorityError;
 use std::io;

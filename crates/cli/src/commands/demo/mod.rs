@@ -31,7 +31,7 @@ use folder::Prepared;
 use indicatif::{ProgressBar, ProgressStyle};
 use network::Network;
 use rhumb_commit::placement;
-use rhumb_node::config::Placement;
+use rhumb_config::Placement;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@ use super::error::DemoError;
 use super::ports::Ports;
 use crate::wan;
 use rhumb_commit::placement::Regions;
+use rhumb_config::{Catenae, Clock, Cluster, Listen, Placement, Quad, Quotas, Storage, Wan, names_a_folder};
 use rhumb_core::{RegionId, RttMatrix, Span};
-use rhumb_node::config::{Catenae, Clock, Cluster, Listen, Placement, Quad, Quotas, Storage, Wan, names_a_folder};
 use std::path::Path;
 
 /// Regions without a profile, unless told otherwise.

@@ -4,7 +4,7 @@
 //! free when it comes back.
 
 use super::error::DemoError;
-use rhumb_node::config::first_port;
+use rhumb_config::first_port;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, TcpListener};
 

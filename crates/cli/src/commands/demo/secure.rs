@@ -1,6 +1,6 @@
 //! The certificates of a demo whose sites are encrypted: what `rhumb init` and `rhumb join` make on several machines, in one folder.
 
-use rhumb_node::config::{Renewal, Tls};
+use rhumb_config::{Renewal, Tls};
 use rhumb_node::forming::{ADMIN_FILE, AUTHORITIES_FILE, CA_FOLDER};
 use rhumb_security::authority::{Authority, AuthorityError, CA_FILE, Subject};
 use rhumb_security::files;

@@ -3,8 +3,8 @@
 use super::Failure;
 use super::inputs::Inputs;
 use super::usage;
+use rhumb_config::{Cluster, Coordinators, Placement, Wan};
 use rhumb_display::plot::{Links, Mark, Marks, Point, WorldMap};
-use rhumb_node::config::{Cluster, Coordinators, Placement, Wan};
 use rhumb_plan::layout::proposal::propose;
 use rhumb_plan::report::ClientReport;
 use rhumb_plan::{ChangeReport, Layout, Problem, Report};

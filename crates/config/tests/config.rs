@@ -2,9 +2,9 @@
 
 use rhumb_catenae::ChainSites;
 use rhumb_commit::placement::{Coordinators, Placement};
+use rhumb_config::{Config, ConfigError, Setup, first_quorums};
 use rhumb_core::{RegionId, SiteId, Span, Topology};
 use rhumb_forecast::{Forecaster, RandomWalk};
-use rhumb_node::config::{Config, ConfigError, Setup, first_quorums};
 use rhumb_quad::quorums::Scoring;
 use rhumb_quota::name::Name;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! From [`Config`] to [`Setup`]: what a configuration means, and everything about it that cannot be.
 
 use super::{Catenae, ChainSites, Config, ConfigError, Durability, Http, Limits, Quotas, Storage, TlsSetup, Wan};
-use crate::config::models::Models;
+use crate::models::Models;
 use rhumb_catenae::Config as CatenaeConfig;
 use rhumb_commit::placement::{Placement, REGIONS_MAX};
 use rhumb_core::{RttMatrix, SiteId, Span, Topology, wan};
