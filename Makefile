@@ -15,13 +15,14 @@ test: ## All tests.
 	@echo "On two cores this takes about 29 minutes the first time, 11 of them to build before the first test."
 	.ci/test
 
-verify: ## The read-only gate: format, lints, documentation, what it names, that the fuzz targets compile, and the tests of `make compare`.
+verify: ## The read-only gate: format, lints, documentation, what it names, that builds share what they compile, that the fuzz targets compile, and the tests of `make compare`.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
 	cargo clippy --package rhumb-replicated-commit --package rhumb-catenae --package rhumb-quad --package rhumb-paxos-commit --package rhumb-replicated-log --package rhumb-quota --package rhumb-sim --package rhumb-sql --package rhumb-sqlsim --all-targets --features planted,rhumb-sql/fuzzing -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
 	@# With a path to libFuzzer that is not there: to check takes neither that nor a C++ compiler. Those of fuzz/sql would take minutes.
 	CUSTOM_LIBFUZZER_PATH=/none cargo check --locked --manifest-path fuzz/Cargo.toml --bins --examples
+	.ci/units
 	.ci/documents
 	.ci/reference
 	python3 -m unittest discover compare
