@@ -1,7 +1,7 @@
 //! One shard replica, step by step: what it checks before it prepares, and what it does with the outcome.
 
 use super::*;
-use crate::message::{How, Query};
+use crate::message::{How, PreparedRecord, Query};
 use crate::planted::Planted;
 use crate::testing::{OTHER, R1, Stage, ms, part, rows};
 use rhumb_core::{KeyRange, Rules};
@@ -28,16 +28,33 @@ fn other_writes(stage: &mut Stage, key: &str, at: u64) -> Vec<String> {
     stage.replicate(|cohort, near, cx| cohort.on_prepare(near, meta, part(None, key), cx)).1
 }
 
+fn assert_locked(stage: &mut Stage, keys: &[&str]) {
+    for key in keys {
+        let refused = other_writes(stage, key, 200);
+        let [refused] = refused.as_slice() else { panic!("{key}: {refused:?}") };
+        assert!(
+            refused.starts_with(&format!("to {OTHER}: CannotPrepare")) && refused.contains(&Refusal::Locked.to_string()),
+            "{key}: {refused}"
+        );
+    }
+}
+
 #[test]
 fn what_was_read_and_is_current_is_prepared_on_disk_before_that_is_told() {
     let (mut stage, meta) = validating();
     let said = found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
     assert_eq!(said, [format!("sync +prepared; then to {OTHER}: Prepared {} shard 0", meta.attempt)]);
-    let refused = other_writes(&mut stage, "w", 200);
-    assert!(
-        refused[0].starts_with(&format!("to {OTHER}: CannotPrepare")) && refused[0].contains(&Refusal::Locked.to_string()),
-        "{refused:?}"
-    );
+    assert_locked(&mut stage, &["r", "w"]);
+}
+
+#[test]
+fn what_a_prepared_attempt_has_read_and_written_is_locked_after_a_restart_too() {
+    let mut stage = Stage::new(2);
+    let meta = Meta { coordinator: 1, ..stage.meta(R1, 100, &[0, 1]) };
+    let record = PreparedRecord { meta, part: part(Some(("r", ms(50))), "w") };
+    stage.replicate(|cohort, _, cx| cohort.recover_prepared(cx, record));
+    assert_locked(&mut stage, &["r", "w"]);
+    assert_eq!(other_writes(&mut stage, "o", 200), ["load versions o"]);
 }
 
 #[test]
