@@ -28,10 +28,11 @@ from rows import PointSelect, Update
 from server import ServerFailed
 from sustained import Sustained
 from tpcb import TpcB
+from tpcc import TpcC
 
 COMPARISONS = {
     comparison.name: comparison
-    for comparison in (PointSelect(), Update(), TpcB(), ThreeRegions(), Quotas(), Analytic(), Sustained())
+    for comparison in (PointSelect(), Update(), TpcB(), TpcC(), ThreeRegions(), Quotas(), Analytic(), Sustained())
 }
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).resolve().parent.parent / "target"))

@@ -3,8 +3,9 @@
 import re
 import threading
 from collections import Counter
+from statistics import mean
 
-from client import measured
+from client import ClientFailed, measured
 from comparison import SHARE, Case, Comparison, Figure
 from machine import folder_bytes, process_bytes, processor_seconds, thread_seconds
 from postgresql import PostgreSQL
@@ -13,6 +14,8 @@ from rhumb import Rhumb
 from rows import UPDATE, RowsContender, report, script_of
 
 MINUTE = 60
+# How often pgbench reports. The last report may be missing: it is due when the clients end.
+REPORT_SECONDS = 5
 LOOK_SECONDS = 10
 # A transaction that takes longer is counted.
 LATE_MS = 100
@@ -47,7 +50,7 @@ class SustainedContender(RowsContender):
 
     def measure(self, case, _seconds):
         with Looks(self.server) as looks:
-            printed = measured(self.pgbench(case, self.minutes * MINUTE, f"--progress={MINUTE}", f"--latency-limit={LATE_MS}"), with_progress=True)
+            printed = measured(self.pgbench(case, self.minutes * MINUTE, f"--progress={REPORT_SECONDS}", f"--latency-limit={LATE_MS}"), with_progress=True)
         return sustained(printed, looks.samples)
 
 
@@ -78,8 +81,14 @@ class Looks:
 
 
 def sustained(printed, samples):
-    """What pgbench tells, minute by minute and at the end."""
-    by_minute = [float(tps) for tps in re.findall(r"^progress: [\d.]+ s, ([\d.]+) tps", printed, re.MULTILINE)]
+    """What pgbench tells, by minutes and at the end."""
+    reports = [(float(at), float(tps)) for at, tps in re.findall(r"^progress: ([\d.]+) s, ([\d.]+) tps", printed, re.MULTILINE)]
+    minutes = {}
+    for at, tps in reports:
+        minutes.setdefault(int((at - REPORT_SECONDS / 2) // MINUTE), []).append(tps)
+    by_minute = [mean(minutes[minute]) for minute in sorted(minutes)]
+    if len(by_minute) < 3:
+        raise ClientFailed(f"pgbench has told of {len(by_minute)} minutes only:\n{printed}", printed)
     late = re.search(r"latency limit: (\d+)", printed)
     return Figure(
         by_minute[-1] / by_minute[1],

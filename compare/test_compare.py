@@ -1,5 +1,6 @@
 """The arithmetic, and the numbers that are read from what clients print: python3 -m unittest discover compare"""
 
+import json
 import os
 import time
 import unittest
@@ -10,6 +11,7 @@ import quotas
 import regions
 import rows
 import sustained
+import tpcc
 from client import ClientFailed, CountedContender
 from comparison import Case, Figure
 from report import significant, table
@@ -132,11 +134,22 @@ class Reports(unittest.TestCase):
         self.assertEqual(rows.report(PGBENCH), Figure(688.228492, details))
 
     def test_pgbench_by_the_minute(self):
-        lines = [f"progress: {minute * 60}.0 s, {tps} tps, lat 1.0 ms stddev 0.5" for minute, tps in enumerate((90.5, 100.0, 98.0), 1)]
+        rates = [90.5, 100.0, 98.0]
+        # One of five seconds, the last of which does not come.
+        times = range(5, 180, 5)
+        lines = [f"progress: {at}.0 s, {rates[(at - 1) // 60]} tps, lat 1.0 ms stddev 0.5" for at in times]
         late = "number of transactions above the 100.0 ms latency limit: 7/2064 (0.339%)\n"
         figure = sustained.sustained(PGBENCH + late + "\n".join(lines), [])
         self.assertEqual((figure.value, figure.details["tps_by_minute"]), (0.98, [90.5, 100.0, 98.0]))
         self.assertEqual(figure.details["above_100_ms"], 7)
+
+    def test_too_few_minutes_are_an_error(self):
+        with self.assertRaises(ClientFailed):
+            sustained.sustained(PGBENCH, [])
+
+    def test_tpcc(self):
+        kinds = [{"kind": "new order", "per_minute": 600.0}, {"kind": "payment", "per_minute": 580.0}]
+        self.assertEqual(tpcc.report(json.dumps({"kinds": kinds})), Figure(10.0, kinds[0]))
 
     def test_processor_time(self):
         before, spent = machine.thread_seconds(os.getpid()), time.process_time() + 0.05
