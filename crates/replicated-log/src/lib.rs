@@ -1,4 +1,7 @@
 //! A replicated log per shard, and two-phase commit across the leaders of the logs: the protocol that Replicated Commit is measured against.
+//!
+//! A client hears that its transaction committed once the entry that says so is on the disks of a majority of a group: `Commit` where one shard is
+//! concerned, else `Decide` in the log of the first group, after all groups have prepared by an entry each ([`group`], `leader/coordination.rs`).
 
 mod command;
 mod config;
