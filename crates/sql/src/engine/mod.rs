@@ -2,11 +2,15 @@
 
 mod aggregates;
 pub mod analyze;
+pub mod arithmetic;
 pub mod arrays;
 mod batch;
 pub mod bounded;
+mod casts;
 mod error;
 pub mod limits;
+mod multisets;
+mod nullable;
 mod prose;
 mod rounding;
 pub mod row_function;

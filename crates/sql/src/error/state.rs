@@ -189,6 +189,9 @@ sql_states! {
     /// A parameter whose type cannot be told.
     /// Way out: cast the parameter.
     IndeterminateDatatype = "42P18",
+    /// A window that contradicts the one that it names.
+    /// Way out: define it as the message says.
+    WindowingError = "42P20",
     /// More memory than the session, or all of a site, may have.
     /// Way out: ask for less at a time, or try again when others have ended.
     OutOfMemory = "53200",

@@ -3,9 +3,9 @@
 //! An expression is planned once, with the columns of its [`Scope`] and the statement's parameters (`$1` …) as its inputs,
 //! and then evaluated on as many rows as needed. The semantics are the query engine's, the same as in any other query.
 
-use crate::engine::analyze;
 use crate::engine::tree::rewrite;
 use crate::engine::{Engine, batch_of, guarded};
+use crate::engine::{analyze, arithmetic};
 use crate::error::{SqlError, SqlResult};
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray};
@@ -101,6 +101,7 @@ impl Compiled {
             return Ok(Compiled { inputs, schema, body: Body::Input(position) });
         }
         let planned = guarded(|| DFSchema::new_with_metadata(fields, Default::default()))?;
+        let expr = guarded(|| arithmetic::in_expression(expr, &planned))?.data;
         let body = if !arrays.is_empty() {
             Body::Arrays(expr, Box::new(planned), arrays)
         } else if analyze::is_immutable(&expr) {

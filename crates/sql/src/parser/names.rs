@@ -107,26 +107,54 @@ pub fn name_items(items: &mut [SelectItem]) {
 }
 
 fn name_of(expr: &Expr) -> Option<String> {
+    figured(expr).map(|name| match name {
+        Name::Own(name) | Name::Fallback(name) => name,
+    })
+}
+
+/// What a column is called that an expression makes.
+enum Name {
+    /// That of a column, a function or the like, which a cast around it leaves.
+    Own(String),
+    /// That of a type, or of CASE, which gives way to that of a cast around it.
+    Fallback(String),
+}
+
+fn figured(expr: &Expr) -> Option<Name> {
+    let own = |name: &str| Some(Name::Own(name.to_owned()));
     match expr {
-        Expr::Identifier(ident) => Some(crate::parser::fold(ident)),
-        Expr::CompoundIdentifier(idents) => idents.last().map(crate::parser::fold),
-        Expr::Function(function) => function.name.0.last().map(|part| part.to_string().replace('"', "").to_lowercase()),
-        Expr::Cast { expr, data_type, .. } => name_of(expr).or_else(|| Some(type_name(data_type))),
-        Expr::TypedString(typed) => Some(type_name(&typed.data_type)),
-        Expr::Nested(expr) | Expr::Collate { expr, .. } => name_of(expr),
-        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => name_of(expr),
-        Expr::Case { else_result, .. } => else_result.as_deref().and_then(name_of).or_else(|| Some("case".into())),
-        Expr::Exists { .. } => Some("exists".into()),
-        Expr::Extract { .. } => Some("extract".into()),
-        Expr::Substring { .. } => Some("substring".into()),
-        Expr::Trim { .. } => Some("btrim".into()),
-        Expr::Position { .. } => Some("position".into()),
-        Expr::Ceil { .. } => Some("ceil".into()),
-        Expr::Floor { .. } => Some("floor".into()),
+        Expr::Identifier(ident) => Some(Name::Own(crate::parser::fold(ident))),
+        Expr::CompoundIdentifier(idents) => idents.last().map(crate::parser::fold).map(Name::Own),
+        Expr::Function(function) => function.name.0.last().map(|part| Name::Own(part.to_string().replace('"', "").to_lowercase())),
+        Expr::Cast { expr, data_type, .. } => match figured(expr) {
+            Some(Name::Own(name)) => Some(Name::Own(name)),
+            _ => Some(Name::Fallback(type_name(data_type))),
+        },
+        Expr::TypedString(typed) => Some(Name::Fallback(type_name(&typed.data_type))),
+        Expr::Interval(_) => Some(Name::Fallback("interval".into())),
+        Expr::Nested(expr) | Expr::Collate { expr, .. } => figured(expr),
+        Expr::CompoundFieldAccess { root, .. } => figured(root),
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => figured(expr),
+        Expr::Case { else_result, .. } => match else_result.as_deref().and_then(figured) {
+            Some(Name::Own(name)) => Some(Name::Own(name)),
+            _ => Some(Name::Fallback("case".into())),
+        },
+        Expr::Array(_) => own("array"),
+        Expr::Exists { .. } => own("exists"),
+        Expr::Extract { .. } => own("extract"),
+        Expr::Substring { .. } => own("substring"),
+        Expr::Trim { .. } => own("btrim"),
+        Expr::Position { .. } => own("position"),
+        Expr::Overlay { .. } => own("overlay"),
+        Expr::Ceil { .. } => own("ceil"),
+        Expr::Floor { .. } => own("floor"),
+        Expr::AtTimeZone { .. } => own("timezone"),
         Expr::Subquery(query) => match query.body.as_ref() {
             SetExpr::Select(select) => match select.projection.first()? {
-                SelectItem::UnnamedExpr(expr) => name_of(expr),
-                SelectItem::ExprWithAlias { alias, .. } => Some(crate::parser::fold(alias)),
+                SelectItem::UnnamedExpr(expr) => figured(expr).map(|name| match name {
+                    Name::Own(name) | Name::Fallback(name) => Name::Own(name),
+                }),
+                SelectItem::ExprWithAlias { alias, .. } => Some(Name::Own(crate::parser::fold(alias))),
                 _ => None,
             },
             _ => None,

@@ -24,15 +24,18 @@ mod insert;
 mod lateral;
 mod modify;
 mod parameters;
+mod patterns;
 mod plainer;
 mod query;
 mod resolver;
 mod returning;
 mod rewrite;
+mod rows;
 mod select;
 mod sequence;
 mod singleton;
 mod tokens;
+mod windows;
 mod writer;
 
 pub use arguments::procedure_name;

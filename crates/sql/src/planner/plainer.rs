@@ -158,7 +158,8 @@ pub fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     })
 }
 
-fn text(value: &str) -> Expr {
+/// A constant.
+pub fn text(value: &str) -> Expr {
     Expr::Value(Value::SingleQuotedString(value.to_owned()).into())
 }
 

@@ -15,8 +15,14 @@ use crate::pg_catalog::{System, is_system_table};
 use crate::schema::TableDescriptor;
 use crate::txn::Active;
 use crate::types::several_dimensions;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{DFSchema, Result};
 use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{LogicalPlan, Union};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::planner::PlannerContext;
 use datafusion::sql::resolve::resolve_table_references;
@@ -39,13 +45,19 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, mut statement: ast::Sta
     if let ast::Statement::Query(query) = &mut statement {
         grouping::complete(query, &tables)?;
     }
-    let (plan, parameters) = logical(cx, sources, statement)?;
+    let (QueryPlan { plan }, parameters) = logical(cx, sources, statement)?;
+    let at_first = plan.schema().clone();
+    let plan = QueryPlan { plan: guarded(|| with_types_of_unions(plan, cx.engine.timeless_state().config_options()))? };
     let is_list = |ty: &DataType| matches!(ty, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..));
     let nests = |ty: &DataType| if let DataType::List(item) = ty { is_list(item.data_type()) } else { false };
     if plan.plan.schema().fields().iter().any(|field| nests(field.data_type())) {
         return Err(several_dimensions());
     }
-    let columns: Vec<ResultColumn> = plan.plan.schema().fields().iter().map(|field| column_of(field)).collect();
+    // Texts of two types are told apart by the first part alone.
+    let told = |(field, first)| column_of(if Field::data_type(field) == Field::data_type(first) { first } else { field });
+    let fields = |schema: &DFSchema| -> Vec<FieldRef> { schema.fields().iter().cloned().collect() };
+    let (fields, first) = (fields(plan.plan.schema()), fields(&at_first));
+    let columns: Vec<ResultColumn> = fields.iter().map(AsRef::as_ref).zip(first.iter().map(AsRef::as_ref)).map(told).collect();
     Ok(Plan { once, ..Plan::of(tables, parameters.finish(), Some(columns.into()), Body::Query(plan)) })
 }
 
@@ -85,4 +97,17 @@ pub fn logical(cx: Planning<'_>, sources: System, statement: ast::Statement) -> 
         plan = planned(&parameters)?;
     }
     Ok((QueryPlan { plan }, parameters))
+}
+
+/// The query engine says at first that the rows of a UNION have the types of its first part, and converts them later.
+fn with_types_of_unions(plan: LogicalPlan, options: &ConfigOptions) -> Result<LogicalPlan> {
+    let is_mixed = |union: &Union| {
+        let types =
+            |input: &Arc<LogicalPlan>| -> Vec<DataType> { input.schema().fields().iter().map(|field| field.data_type().clone()).collect() };
+        let first = union.inputs.first().map(types).unwrap_or_default();
+        let differs = |(one, other): (&DataType, DataType)| *one != other && one.is_numeric() && other.is_numeric();
+        union.inputs.iter().any(|input| first.iter().zip(types(input)).any(differs))
+    };
+    let found = plan.exists(|node| Ok(matches!(node, LogicalPlan::Union(union) if is_mixed(union))))?;
+    if found { TypeCoercion::new().analyze(plan, options) } else { Ok(plan) }
 }

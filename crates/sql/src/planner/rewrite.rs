@@ -5,19 +5,22 @@
 //! - `OPERATOR(pg_catalog.~)` becomes the operator, and `COLLATE` is dropped: text is ordered by its bytes;
 //! - the types that only system tables have become text and numbers;
 //! - `= ANY (ARRAY[…])` becomes `IN`, and patterns of `LIKE` are escaped by backslashes;
-//! - text cast to `uuid` is put into its canonical form, and `gen_random_uuid()` is a function of the query engine.
+//! - text cast to `uuid` or `bytea` is put into its canonical form, and `gen_random_uuid()` is a function of the query engine;
+//! - comparisons of rows are those of their parts, `SIMILAR TO` is a regular expression, and `-2 ^ 2` the power of a negative number;
+//! - a window that names another has all of its definition, and a text that is a condition is read as a truth value.
 
-use super::{lateral, plainer};
+use super::{lateral, patterns, plainer, rows, windows};
 use crate::context::Facts;
 use crate::engine::arrays::SUBSCRIPTS;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::names::MARK;
 use crate::parser::{self, NumberFunction, unqualified};
 use crate::pg_catalog::{CLASS_NAME, CLASS_OID, reads_system_tables, schema_table};
-use crate::types::{SqlType, parse_text, several_dimensions, to_text};
+use crate::types::{Datum, SqlType, parse_text, several_dimensions, to_text};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Query, Select, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitorMut,
+    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint,
+    JoinOperator, ObjectName, ObjectNamePart, Query, Select, TableAlias, TableAliasColumnDef, TableFactor, TypedString, UnaryOperator,
+    Value, VisitorMut,
 };
 use rhumb_generic::{Part, walk_mut};
 use std::ops::ControlFlow;
@@ -98,7 +101,10 @@ impl VisitorMut for Rewriter<'_> {
                 }
             }
         }
-        ControlFlow::Continue(())
+        match complete(select) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<SqlError> {
@@ -166,6 +172,13 @@ impl Rewriter<'_> {
             }
             return Ok(Some(plainer::call(UNNEST, vec![plainer::call(SUBSCRIPTS, vec![(*array).clone()])])));
         }
+        if name == "to_char"
+            && let Some([value, template]) = parser::plain_arguments(function).as_deref()
+        {
+            let unknown = || SqlError::unsupported("the template of to_char must be written as a text");
+            let template = patterns::of_time(literal(template).ok_or_else(unknown)?)?;
+            return Ok(Some(plainer::call("to_char", vec![(*value).clone(), plainer::text(&template)])));
+        }
         let text = match &function.args {
             FunctionArguments::None => self.facts.function(&name, None),
             FunctionArguments::List(list) if list.args.is_empty() => self.facts.function(&name, None),
@@ -182,6 +195,9 @@ impl Rewriter<'_> {
     }
 
     fn replacement(&self, expr: &mut Expr) -> SqlResult<Option<Expr>> {
+        if let Some(parts) = rows::by_parts(expr)? {
+            return Ok(Some(parts));
+        }
         match expr {
             Expr::Function(function) => self.called(function),
             Expr::Array(array) if array.elem.iter().any(|element| matches!(element, Expr::Array(_))) => Err(several_dimensions()),
@@ -213,6 +229,20 @@ impl Rewriter<'_> {
             Expr::Cast { expr: inner, data_type: data_type @ DataType::Array(_), .. } => {
                 Ok(Some(plainer::cast_to_array(inner, &SqlType::from_ast(data_type)?)))
             }
+            Expr::SimilarTo { negated, expr: inner, pattern, escape_char } => {
+                similar(inner, pattern, escape_char.as_ref().map(|escape| &escape.value), *negated).map(Some)
+            }
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => Ok(power_of_negative(inner)),
+            Expr::Cast { expr: inner, data_type: DataType::Bytea, .. } => {
+                if let Some(text) = literal(inner) {
+                    **inner = bytes(text)?;
+                }
+                Ok(None)
+            }
+            Expr::TypedString(TypedString { data_type: DataType::Bytea, value, .. }) => match &value.value {
+                Value::SingleQuotedString(text) => bytes(text).map(Some),
+                _ => Ok(None),
+            },
             Expr::Cast { expr: inner, data_type: DataType::Uuid, .. } => match inner.as_ref() {
                 Expr::Value(value) => match &value.value {
                     Value::SingleQuotedString(text) => {
@@ -261,6 +291,72 @@ impl Rewriter<'_> {
             _ => None,
         }
     }
+}
+
+/// A SELECT with its conditions and windows as the query engine needs them. Errors 0A000, 22P02, 42704, 42P20.
+fn complete(select: &mut Select) -> SqlResult<()> {
+    select.selection.iter_mut().chain(&mut select.having).try_for_each(as_condition)?;
+    select.from.iter().flat_map(|table| &table.joins).try_for_each(|join| check_join(&join.join_operator))?;
+    windows::complete(select)
+}
+
+/// A text that stands where a condition does is the truth value that it spells.
+fn as_condition(expr: &mut Expr) -> SqlResult<()> {
+    if let Some(text) = literal(expr)
+        && let Datum::Boolean(Some(value)) = parse_text(&SqlType::Bool, text)?
+    {
+        *expr = Expr::Value(Value::Boolean(value).into());
+    }
+    Ok(())
+}
+
+/// The query engine takes a column of USING from the left table, where it is NULL if a row is of the right table alone.
+fn check_join(operator: &JoinOperator) -> SqlResult<()> {
+    match operator {
+        JoinOperator::Right(on) | JoinOperator::RightOuter(on) | JoinOperator::FullOuter(on)
+            if matches!(on, JoinConstraint::Using(_) | JoinConstraint::Natural) =>
+        {
+            Err(SqlError::unsupported("RIGHT and FULL JOIN take neither USING nor NATURAL")
+                .with_hint("Join ON the columns, and select coalesce(a.column, b.column)."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The text of a constant.
+fn literal(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A text that spells bytes, as a constant of bytes. Error 22P02.
+fn bytes(text: &str) -> SqlResult<Expr> {
+    let printed = to_text(&SqlType::Bytea, &parse_text(&SqlType::Bytea, text)?).unwrap_or_default();
+    Ok(Expr::Value(Value::HexStringLiteral(printed.trim_start_matches("\\x").to_owned()).into()))
+}
+
+fn similar(expr: &Expr, pattern: &Expr, escape: Option<&Value>, negated: bool) -> SqlResult<Expr> {
+    let unknown = || SqlError::unsupported("the pattern of SIMILAR TO must be written as a text");
+    let escape = match escape {
+        None => Some('\\'),
+        Some(Value::SingleQuotedString(escape) | Value::EscapedStringLiteral(escape)) => escape.chars().next(),
+        Some(_) => return Err(unknown()),
+    };
+    let regex = patterns::similar(literal(pattern).ok_or_else(unknown)?, escape)?;
+    let op = if negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
+    Ok(Expr::BinaryOp { left: Box::new(expr.clone()), op, right: Box::new(plainer::text(&regex)) })
+}
+
+/// A sign binds closer than `^`: the power of a negative number, if `expr` is a power.
+fn power_of_negative(expr: &Expr) -> Option<Expr> {
+    let Expr::BinaryOp { left, op: op @ BinaryOperator::PGExp, right } = expr else { return None };
+    let base = power_of_negative(left).unwrap_or_else(|| Expr::UnaryOp { op: UnaryOperator::Minus, expr: left.clone() });
+    Some(Expr::BinaryOp { left: Box::new(base), op: op.clone(), right: right.clone() })
 }
 
 /// The query engine has it as text.

@@ -8,7 +8,7 @@ use super::returned::no_array;
 use super::subqueries;
 use crate::engine::bounded::{JOINED, TO_ARRAY};
 use crate::engine::tree::{rewrite, rewrite_plan};
-use crate::engine::{from_sql, rounding, row_function};
+use crate::engine::{arithmetic, casts, from_sql, multisets, nullable, rounding, row_function};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, Element, SqlType, common, parse_text, several_dimensions};
 use datafusion::arrow::datatypes::DataType;
@@ -166,6 +166,10 @@ pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
         node.inputs().iter().for_each(|input| schema.merge(input.schema()));
         let names = NamePreserver::new(&node);
         let is_condition = matches!(node, LogicalPlan::Filter(_));
+        // The number of a LIMIT must stay as simple as it is.
+        if matches!(node, LogicalPlan::Limit(_)) {
+            return Ok(Transformed::no(node));
+        }
         let changed = node.map_expressions(|expr| {
             let name = names.save(&expr);
             let settled = settle(expr, &schema)?;
@@ -173,9 +177,22 @@ pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
                 true => subqueries::in_condition(expr, &schema),
                 false => subqueries::in_expression(expr),
             })?;
-            Ok(compared.update_data(|expr| name.restore(expr)))
+            let nullable = compared.transform_data(with_nullable_subqueries)?;
+            let checked = nullable.transform_data(|expr| arithmetic::in_expression(expr, &schema))?;
+            Ok(checked.update_data(|expr| name.restore(expr)))
         })?;
-        if changed.transformed { changed.data.recompute_schema().map(Transformed::yes) } else { Ok(changed) }
+        let settled = if changed.transformed { changed.data.recompute_schema().map(Transformed::yes)? } else { changed };
+        Ok(multisets::counted(&settled.data)?.map_or(settled, Transformed::yes))
+    })
+}
+
+fn with_nullable_subqueries(expr: Expr) -> Result<Transformed<Expr>> {
+    rewrite(expr, &mut |expr| match expr {
+        Expr::ScalarSubquery(subquery) => Ok(match nullable::made_nullable(&subquery)? {
+            Some(changed) => Transformed::yes(Expr::ScalarSubquery(changed)),
+            None => Transformed::no(Expr::ScalarSubquery(subquery)),
+        }),
+        other => Ok(Transformed::no(other)),
     })
 }
 
@@ -220,9 +237,13 @@ fn of_one(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
                 Expr::Cast(Cast { expr: Box::new(text), field })
             }))
         }
-        Expr::Cast(cast) => Ok(match rounding::before_cast(&cast, schema) {
-            Some(rounded) => Transformed::yes(rounded),
+        Expr::Cast(cast) => Ok(match casts::to_text(&cast, schema).or_else(|| rounding::before_cast(&cast, schema)) {
+            Some(changed) => Transformed::yes(changed),
             None => Transformed::no(Expr::Cast(cast)),
+        }),
+        Expr::BinaryExpr(sum) => Ok(match casts::with_interval(&sum, schema) {
+            Some(changed) => Transformed::yes(changed),
+            None => Transformed::no(Expr::BinaryExpr(sum)),
         }),
         expr => Ok(Transformed::no(expr)),
     }
