@@ -57,9 +57,9 @@ pub struct Config {
     /// Outcomes that a group remembers.
     pub outcomes_max: usize,
     /// Transactions that a group has prepared, or has committed while other groups have not heard of it, before it prepares no more. At most
-    /// [`PREPARED_MAX`].
+    /// `PREPARED_MAX`.
     pub prepared_max: usize,
-    /// Bytes of what all transactions write that a leader has under way before it prepares no more. At least [`WRITES_BYTES_MAX`].
+    /// Bytes of what all transactions write that a leader has under way before it prepares no more. At least `WRITES_BYTES_MAX`.
     pub writes_bytes_max: usize,
     /// Locks that are held at a leader before no transaction asks for more.
     pub locks_max: usize,

@@ -55,7 +55,14 @@ async fn trips_are_foreseen_as_they_are_taken() {
     let read = round(&selected, "read 1 key");
     assert_eq!((read[3], read[6]), ("1", majority), "{selected:#?}");
     assert!(selected.iter().any(|line| line.contains("AS OF SYSTEM TIME") && line.contains("1 trip and ")), "{selected:#?}");
-    let past = explained(&client, "EXPLAIN (ANALYZE, WAN) SELECT * FROM account WHERE id = 1 AS OF SYSTEM TIME '-1ms'").await;
+    let mut past = Vec::new();
+    // On a machine that is busy with other things this region may not know in time that it knows all commits up to then.
+    for _ in 0..10 {
+        past = explained(&client, "EXPLAIN (ANALYZE, WAN) SELECT * FROM account WHERE id = 1 AS OF SYSTEM TIME '-1ms'").await;
+        if round(&past, "read 1 key")[3] == "0" {
+            break;
+        }
+    }
     assert_eq!(round(&past, "read 1 key")[3], "0", "{past:#?}");
 
     client.batch_execute("BEGIN").await.expect("begun");
