@@ -1,3 +1,5 @@
+//! What the CA issues, keeps and refuses.
+
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::time::UNIX_EPOCH;

@@ -1,3 +1,5 @@
+//! Which ends of a connection accept each other, and files that are read anew.
+
 use super::*;
 use crate::authority::{Authority, Subject};
 use std::path::Path;

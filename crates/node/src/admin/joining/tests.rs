@@ -1,3 +1,5 @@
+//! Who may ask to join over HTTP, and what the answer holds.
+
 use super::*;
 use crate::admin::open;
 use axum::body::{Body as RequestBody, to_bytes};

@@ -1,3 +1,5 @@
+//! When a site renews its certificate, and what it does where that fails.
+
 use super::*;
 use rhumb_security::authority::{Authority, CA_FILE, Subject};
 use rhumb_security::name::SiteName;

@@ -1,3 +1,5 @@
+//! Which tokens and certificates the register lets in, and when no more.
+
 use super::*;
 
 const NOW: SystemTime = UNIX_EPOCH;
