@@ -19,8 +19,8 @@ use crate::pg_catalog::{CLASS_NAME, CLASS_OID, reads_system_tables, schema_table
 use crate::types::{Datum, SqlType, parse_text, several_dimensions, to_text};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint,
-    JoinOperator, ObjectName, ObjectNamePart, Query, Select, TableAlias, TableAliasColumnDef, TableFactor, TypedString, UnaryOperator,
-    Value, VisitorMut,
+    JoinOperator, ObjectName, ObjectNamePart, Query, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TypedString,
+    UnaryOperator, Value, VisitorMut,
 };
 use rhumb_generic::{Part, walk_mut};
 use std::ops::ControlFlow;
@@ -91,6 +91,16 @@ impl VisitorMut for Rewriter<'_> {
             *alias = Some(TableAlias { explicit: true, name: Ident::new(table), columns: Vec::new(), at: None });
         }
         ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        // Its ORDER BY may name the windows of its SELECT.
+        match query.body.as_mut() {
+            SetExpr::Select(select) => {
+                windows::complete(select, query.order_by.as_mut()).map_or_else(ControlFlow::Break, ControlFlow::Continue)
+            }
+            _ => ControlFlow::Continue(()),
+        }
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
@@ -297,7 +307,7 @@ impl Rewriter<'_> {
 fn complete(select: &mut Select) -> SqlResult<()> {
     select.selection.iter_mut().chain(&mut select.having).try_for_each(as_condition)?;
     select.from.iter().flat_map(|table| &table.joins).try_for_each(|join| check_join(&join.join_operator))?;
-    windows::complete(select)
+    windows::complete(select, None)
 }
 
 /// A text that stands where a condition does is the truth value that it spells.

@@ -1,9 +1,16 @@
 //! Comparisons of rows, such as `(a, b) < (1, 2)`, as comparisons of their parts: the query engine does not know NULL in them.
 
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::parser::too_complex;
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
-/// The same expression by the parts of the rows that it compares; `None` if it compares no rows. Error 42601 for rows of different lengths.
+/// The parts of a row that is compared by `<` and the like, at the most: each makes the expression deeper.
+const ORDERED_PARTS_MAX: usize = 100;
+/// The rows that `IN` lists, at the most: each is a condition of its own.
+const ROWS_MAX: usize = 1_000;
+
+/// The same expression by the parts of the rows that it compares; `None` if it compares no rows. Errors: 42601 for rows of different
+/// lengths, 54001 for too many.
 pub fn by_parts(expr: &Expr) -> SqlResult<Option<Expr>> {
     Ok(match expr {
         Expr::BinaryOp { left, op, right } => match (left.as_ref(), right.as_ref()) {
@@ -36,6 +43,9 @@ fn compared(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> SqlResult<Opt
         BinaryOperator::Gt | BinaryOperator::GtEq => BinaryOperator::Gt,
         _ => return Ok(None),
     };
+    if left.len() > ORDERED_PARTS_MAX {
+        return Err(too_complex(format!("a row that is compared by {op} has more than {ORDERED_PARTS_MAX} parts")));
+    }
     // The first parts that differ decide: a < c OR a = c AND (b < d).
     let mut whole = None;
     for (left, right) in pairs(left, right)?.into_iter().rev() {
@@ -52,28 +62,41 @@ fn compared(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> SqlResult<Opt
 }
 
 fn in_list(row: &[Expr], list: &[Expr], negated: bool) -> SqlResult<Option<Expr>> {
-    let mut any = None;
+    if list.len() > ROWS_MAX {
+        return Err(too_complex(format!("IN lists more than {ROWS_MAX} rows")).with_hint("Join with VALUES, or ask for fewer at a time."));
+    }
+    let mut equal = Vec::new();
     for other in list {
         let Expr::Tuple(other) = other else { return Ok(None) };
-        let Some(equal) = compared(row, &BinaryOperator::Eq, other)? else { return Ok(None) };
-        any = Some(match any {
-            None => equal,
-            Some(any) => binary(BinaryOperator::Or)(Box::new(any), equal.into()),
-        });
+        equal.extend(compared(row, &BinaryOperator::Eq, other)?);
     }
-    let any = any.map(nested);
+    let any = combined(BinaryOperator::Or, equal);
     Ok(if negated { any.map(|any| Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(any) }) } else { any })
 }
 
 fn of_each(row: &Expr, test: fn(Box<Expr>) -> Expr) -> Option<Expr> {
     let Expr::Tuple(parts) = row else { return None };
-    let tests = parts.iter().map(|part| test(Box::new(part.clone())));
-    tests.reduce(|all, one| binary(BinaryOperator::And)(Box::new(all), Box::new(one))).map(nested)
+    combined(BinaryOperator::And, parts.iter().map(|part| test(Box::new(part.clone()))).collect())
 }
 
 fn joined(op: BinaryOperator, pairs: Vec<(Box<Expr>, Box<Expr>)>, test: impl Fn(Box<Expr>, Box<Expr>) -> Expr) -> Option<Expr> {
-    let tests = pairs.into_iter().map(|(left, right)| test(left, right));
-    tests.reduce(|all, one| binary(op.clone())(Box::new(all), Box::new(one))).map(nested)
+    combined(op, pairs.into_iter().map(|(left, right)| test(left, right)).collect())
+}
+
+/// All of them, joined by `op`, as a tree no deeper than it must be: commas let a statement be wide, and whatever walks over it is recursive.
+fn combined(op: BinaryOperator, mut tests: Vec<Expr>) -> Option<Expr> {
+    while tests.len() > 1 {
+        let mut rest = tests.into_iter();
+        let mut halved = Vec::new();
+        while let Some(one) = rest.next() {
+            halved.push(match rest.next() {
+                Some(other) => binary(op.clone())(Box::new(one), Box::new(other)),
+                None => one,
+            });
+        }
+        tests = halved;
+    }
+    tests.pop().map(nested)
 }
 
 fn pairs(left: &[Expr], right: &[Expr]) -> SqlResult<Vec<(Box<Expr>, Box<Expr>)>> {
@@ -111,7 +134,35 @@ mod tests {
             assert_eq!(by_parts(&expr).expect("rows of one length").map(|expr| expr.to_string()).as_deref(), Some(parts));
         }
         assert_eq!(by_parts(&expression("a < b").expect("an expression")).expect("no rows"), None);
+        assert_eq!(by_parts(&expression("a IN (1, 2)").expect("an expression")).expect("no rows"), None);
         let unequal = by_parts(&expression("(a, b) = (1, 2, 3)").expect("an expression"));
         assert_eq!(unequal.expect_err("rows of different lengths").state(), SqlState::SyntaxError);
+    }
+
+    /// How deep binary operators and brackets nest.
+    fn depth(expr: &Expr) -> usize {
+        match expr {
+            Expr::BinaryOp { left, right, .. } => 1 + depth(left).max(depth(right)),
+            Expr::Nested(expr) => 1 + depth(expr),
+            _ => 0,
+        }
+    }
+
+    fn rewritten(written: &str) -> Result<Option<usize>, SqlState> {
+        let expr = expression(written).expect("an expression");
+        by_parts(&expr).map(|expr| expr.as_ref().map(depth)).map_err(|error| error.state())
+    }
+
+    #[test]
+    fn wide_rows_and_long_lists_make_no_deep_trees() {
+        let row = |parts: usize| format!("({})", vec!["a"; parts].join(", "));
+        let list = |rows: usize| format!("(a, a) IN ({})", vec!["(1, 2)"; rows].join(", "));
+        assert_eq!(rewritten(&format!("{} = {}", row(1_000), row(1_000))), Ok(Some(12)));
+        assert_eq!(rewritten(&format!("{} IS NULL", row(1_000))), Ok(Some(11)));
+        assert_eq!(rewritten(&list(ROWS_MAX)), Ok(Some(14)));
+        assert_eq!(rewritten(&list(ROWS_MAX + 1)), Err(SqlState::StatementTooComplex));
+        let less = |parts| format!("{} < {}", row(parts), row(parts));
+        assert!(rewritten(&less(ORDERED_PARTS_MAX)).is_ok());
+        assert_eq!(rewritten(&less(ORDERED_PARTS_MAX + 1)), Err(SqlState::StatementTooComplex));
     }
 }

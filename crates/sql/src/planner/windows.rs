@@ -5,14 +5,14 @@
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::fold;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, VisitorMut, WindowSpec, WindowType,
+    Expr, Function, Ident, NamedWindowDefinition, NamedWindowExpr, OrderBy, Query, Select, VisitorMut, WindowSpec, WindowType,
 };
 use rhumb_generic::walk_mut;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// Completes the windows of a SELECT, those of its subqueries left out. Errors 42704, 42P20.
-pub fn complete(select: &mut Select) -> SqlResult<()> {
+/// Completes the windows of a SELECT and of the ORDER BY behind it, those of its subqueries left out. Errors 42704, 42P20.
+pub fn complete(select: &mut Select, order_by: Option<&mut OrderBy>) -> SqlResult<()> {
     let mut named = BTreeMap::new();
     // A definition may name those before it.
     for NamedWindowDefinition(name, definition) in &mut select.named_window {
@@ -21,7 +21,9 @@ pub fn complete(select: &mut Select) -> SqlResult<()> {
             named.insert(fold(name), spec.clone());
         }
     }
-    walk_mut(&mut select.projection, &mut Completer { named, depth: 0 })
+    let mut completer = Completer { named, depth: 0 };
+    walk_mut(&mut select.projection, &mut completer)?;
+    order_by.map_or(Ok(()), |order_by| walk_mut(order_by, &mut completer))
 }
 
 fn complete_one(spec: &mut WindowSpec, named: &BTreeMap<String, WindowSpec>) -> SqlResult<()> {
