@@ -53,7 +53,6 @@ impl Lone {
     }
 
     /// The same by other rules.
-    #[cfg(feature = "planted")]
     pub fn with_rules(mut self, rules: Rules<Planted>) -> Lone {
         self.lone.site = self.lone.site.with_rules(rules);
         Lone { rules, ..self }

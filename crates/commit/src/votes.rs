@@ -29,8 +29,7 @@
 //! only; hence an outcome, once reached by anybody, is everybody's.
 
 use crate::placement::Regions;
-use rhumb_core::rules::CAN_BREAK;
-use rhumb_core::{RegionId, SiteId, Timestamp};
+use rhumb_core::{RegionId, Rules, SiteId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -128,21 +127,19 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Takes note of a region's vote. A final vote seen before stays as it is.
-    pub fn record(&mut self, region: RegionId, vote: Vote) {
-        let known = self.votes.entry(region).or_insert_with(|| vote.clone());
-        if !known.is_final() {
-            *known = vote;
-        } else {
+    /// Takes note of a region's vote. A final vote seen before stays as it is; while all `rules` hold, no other can follow.
+    pub fn record<B: Copy + PartialEq>(&mut self, region: RegionId, vote: Vote, rules: Rules<B>) {
+        if let Some(known) = self.of(region).filter(|known| known.is_final()) {
             let is_same = !vote.is_final() || known.is_yes() == vote.is_yes();
-            debug_assert!(CAN_BREAK || is_same, "the vote of {region} changed from {known} to {vote}");
+            debug_assert!(is_same || rules.are_broken(), "the vote of {region} changed from {known} to {vote}");
         }
+        self.record_if_open(region, vote);
     }
 
     /// Takes note of a region's vote, unless a final one was seen.
     pub fn record_if_open(&mut self, region: RegionId, vote: Vote) {
         if !self.of(region).is_some_and(Vote::is_final) {
-            self.record(region, vote);
+            self.votes.insert(region, vote);
         }
     }
 
@@ -269,7 +266,7 @@ mod tests {
     fn tally(votes: &[(u16, Vote)]) -> Tally {
         let mut tally = Tally::default();
         for (region, vote) in votes {
-            tally.record(RegionId(*region), vote.clone());
+            tally.record_if_open(RegionId(*region), vote.clone());
         }
         tally
     }

@@ -4,32 +4,33 @@
 //! and some test must fail while that rule is broken: a seed of the simulator, a scenario or a model. The names are an enum of each
 //! protocol, `Planted`, in its `planted.rs`; what a broken rule does instead stands there, or with the role that it concerns.
 //!
-//! In the product all rules hold: [`Rules`] has no field there, [`Rules::breaks`] is the constant `false`, and what a broken rule would do
-//! falls away when it is compiled. Only the feature `planted`, which no product build has, can make rules that are broken.
+//! In a release build all rules hold: [`Rules`] has no field there, [`Rules::breaks`] is the constant `false`, and what a broken rule would do
+//! falls away when it is compiled. Only builds with debug assertions, those of development, can make rules that are broken, and only tests
+//! make them.
 
 use std::marker::PhantomData;
-
-/// True in builds that can break rules. Assertions that only a broken rule fails are left out there: the checkers are to find it.
-pub const CAN_BREAK: bool = cfg!(feature = "planted");
 
 /// All rules of a protocol, of which at most one is broken. `B` names the ways to break them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rules<B> {
-    #[cfg(feature = "planted")]
+    #[cfg(debug_assertions)]
     broken: Option<B>,
     names: PhantomData<fn() -> B>,
 }
 
+// Nothing of it is carried along in a release build.
+const _: () = assert!(cfg!(debug_assertions) || size_of::<Rules<u64>>() == 0);
+
 impl<B> Rules<B> {
     /// All rules hold.
     pub const HOLD: Rules<B> = Rules {
-        #[cfg(feature = "planted")]
+        #[cfg(debug_assertions)]
         broken: None,
         names: PhantomData,
     };
 
     /// All rules hold but this one.
-    #[cfg(feature = "planted")]
+    #[cfg(debug_assertions)]
     pub const fn breaking(rule: B) -> Rules<B>
     where
         B: Copy,
@@ -39,24 +40,24 @@ impl<B> Rules<B> {
 }
 
 impl<B: Copy + PartialEq> Rules<B> {
-    /// True if that rule is broken: never in the product.
+    /// True if that rule is broken: never in a release build.
     #[inline(always)]
     pub fn breaks(self, rule: B) -> bool {
-        #[cfg(feature = "planted")]
+        #[cfg(debug_assertions)]
         return self.broken == Some(rule);
-        #[cfg(not(feature = "planted"))]
+        #[cfg(not(debug_assertions))]
         {
             let _ = rule;
             false
         }
     }
 
-    /// True if one of them is broken: never in the product.
+    /// True if one of them is broken, never in a release build. Assertions that only a broken rule fails ask this: the checkers are to find it.
     #[inline(always)]
     pub fn are_broken(self) -> bool {
-        #[cfg(feature = "planted")]
+        #[cfg(debug_assertions)]
         return self.broken.is_some();
-        #[cfg(not(feature = "planted"))]
+        #[cfg(not(debug_assertions))]
         false
     }
 }
@@ -74,19 +75,13 @@ mod tests {
     #[derive(Clone, Copy, PartialEq)]
     enum Planted {
         Early,
-        #[cfg(feature = "planted")]
         Late,
     }
 
     #[test]
     fn all_rules_hold_unless_one_is_broken() {
         assert!(!Rules::HOLD.breaks(Planted::Early) && !Rules::<Planted>::HOLD.are_broken());
-        #[cfg(feature = "planted")]
-        {
-            let rules = Rules::breaking(Planted::Early);
-            assert!(rules.breaks(Planted::Early) && !rules.breaks(Planted::Late) && rules.are_broken());
-        }
-        #[cfg(not(feature = "planted"))]
-        assert_eq!(size_of::<Rules<Planted>>(), 0, "the product carries none");
+        let rules = Rules::breaking(Planted::Early);
+        assert!(rules.breaks(Planted::Early) && !rules.breaks(Planted::Late) && rules.are_broken());
     }
 }

@@ -167,7 +167,7 @@ impl Coordinator {
         if let Vote::No(Refusal::TimestampTooLow(above)) = vote {
             cx.clock.observe(above);
         }
-        tally.record(from, vote);
+        tally.record(from, vote, cx.rules);
         if let Some(outcome) = tally.outcome(cx.regions) {
             self.conclude(txn, outcome, cx);
         }

@@ -297,7 +297,7 @@ impl Replica {
     /// Another region's vote on an attempt that this one is in doubt about.
     pub(super) fn count_vote(&mut self, from: RegionId, txn: TxnId, vote: &Vote, cx: &mut Context<'_>) {
         let Some(doubt) = self.doubts.get_mut(&txn) else { return };
-        doubt.tally.record(from, vote.clone());
+        doubt.tally.record(from, vote.clone(), cx.rules);
         let Some(outcome) = doubt.tally.outcome(cx.regions) else { return };
         let committed = (outcome == Outcome::Committed).then(|| (doubt.proposal.at, doubt.proposal.writes.clone()));
         if txn.gateway != cx.me {
@@ -359,7 +359,7 @@ impl Replica {
                 self.control.restore(txn, &proposal.footprint());
             }
             let mut tally = Tally::default();
-            tally.record(cx.me.region, Vote::Firm);
+            tally.record_if_open(cx.me.region, Vote::Firm);
             self.doubts.insert(txn, Doubt { proposal, tally, since: 0 });
         }
     }

@@ -198,7 +198,6 @@ fn a_site_stands_still_once_for_a_count() {
     assert_eq!(counted_with_a_doubled_stand(Net::with_vm(ProtocolKind::Majority)), 30, "there are 30 at any moment");
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn a_count_that_mixes_two_moments_is_caught() {
     let mixing = |site: Site| site.with_rules(rhumb_core::Rules::breaking(rhumb_quota::planted::Planted::CountMixed));

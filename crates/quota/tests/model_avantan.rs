@@ -81,7 +81,6 @@ fn debts_are_paid_and_no_token_is_lost() {
 }
 
 /// Protocols with one rule broken.
-#[cfg(feature = "planted")]
 mod planted {
     use super::model::{ASSERTIONS, CONSERVATION, MEMBERSHIP};
     use super::*;

@@ -70,7 +70,6 @@ fn a_stream_outlives_all_schedules_with_three_failures() {
 }
 
 /// Agreements with one rule broken.
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
     use rhumb_catenae::planted::Planted;

@@ -67,7 +67,6 @@ fn sites_outlive_two_changes_on_all_schedules_with_two_failures() {
 }
 
 /// Sites with one rule broken.
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
     use rhumb_core::Rules;

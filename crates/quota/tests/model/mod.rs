@@ -31,7 +31,6 @@ mod properties;
 mod tables;
 
 use part::Input;
-#[cfg(feature = "planted")]
 pub use properties::{ASSERTIONS, CONSERVATION, MEMBERSHIP};
 
 use part::{Part, Step};

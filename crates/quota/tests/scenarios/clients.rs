@@ -162,7 +162,6 @@ fn tokens_may_be_released_elsewhere_but_not_more_than_are_held_anywhere() {
 }
 
 /// The retry after a crash, with a bug: the id is not remembered.
-#[cfg(feature = "planted")]
 #[test]
 fn a_forgotten_request_id_is_caught() {
     use rhumb_core::Rules;
@@ -177,7 +176,6 @@ fn a_forgotten_request_id_is_caught() {
 }
 
 /// More is wanted than there is, with a bug: Algorithm 2 as the paper prints it.
-#[cfg(feature = "planted")]
 #[test]
 fn tokens_minted_by_the_algorithm_as_printed_are_caught() {
     use rhumb_core::Rules;

@@ -147,7 +147,6 @@ fn a_refusal_is_counted_although_a_count_was_just_before() {
 }
 
 /// A count while tokens are on their way, with a bug: a site lets itself be counted in the midst of a redistribution.
-#[cfg(feature = "planted")]
 #[test]
 fn tokens_counted_while_they_are_on_their_way_are_caught() {
     use crate::support::messages::is_accept;
@@ -175,7 +174,6 @@ fn tokens_counted_while_they_are_on_their_way_are_caught() {
 }
 
 /// A site goes on before the last one has stood still, with a bug: the leader does not ask.
-#[cfg(feature = "planted")]
 #[test]
 fn a_count_that_asks_nobody_whether_it_stood_still_is_caught() {
     use crate::support::messages::is_void;

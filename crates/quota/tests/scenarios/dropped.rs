@@ -97,7 +97,6 @@ fn a_quota_that_is_dropped_gives_back_all_that_its_clients_held() {
 }
 
 /// What other sites hold is left there, with a bug.
-#[cfg(feature = "planted")]
 #[test]
 fn tokens_left_held_above_a_quota_that_is_dropped_are_caught() {
     use rhumb_core::Rules;

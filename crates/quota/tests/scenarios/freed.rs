@@ -231,7 +231,6 @@ fn what_is_freed_and_held_nowhere_is_not_taken_from_later_clients() {
 }
 
 /// What was freed is taken back once more when the limit changes, with a bug: from a client that holds it.
-#[cfg(feature = "planted")]
 #[test]
 fn tokens_freed_again_whenever_the_quota_changes_are_caught() {
     use rhumb_core::Rules;

@@ -68,7 +68,6 @@ fn a_list_that_gives_to_a_lost_member_counts_as_decided() {
 }
 
 /// The same with a bug: the list is dead for the others, and the 25 tokens that r2 gave out are held by nobody.
-#[cfg(feature = "planted")]
 #[test]
 fn a_list_that_is_dead_although_a_lost_member_may_have_got_tokens_by_it_is_caught() {
     use rhumb_core::Rules;
@@ -147,7 +146,6 @@ fn an_offer_of_a_lost_member_in_two_lists_mints_nothing() {
 }
 
 /// The same with a bug: both lists are dead for the others, and the 25 tokens that r0 gave out are held by nobody.
-#[cfg(feature = "planted")]
 #[test]
 fn an_offer_in_two_lists_that_are_dead_for_the_others_is_caught() {
     use rhumb_core::Rules;
@@ -158,7 +156,6 @@ fn an_offer_in_two_lists_that_are_dead_for_the_others_is_caught() {
 }
 
 /// What a lost site had is minted again, with a bug: clients hold more than the limit.
-#[cfg(feature = "planted")]
 #[test]
 fn a_lost_share_that_is_given_out_again_is_caught() {
     use rhumb_core::Rules;

@@ -167,7 +167,7 @@ impl Cohort {
             return self.unprepare(meta.attempt, cx);
         }
         let Some(entry) = self.entries.get_mut(&meta.attempt) else { return };
-        entry.tally.record(region, vote.clone());
+        entry.tally.record(region, vote.clone(), cx.rules);
         entry.tally.hear_high(voted.coordinator(), *high);
         self.count_as_cohort(near, meta.attempt, cx);
     }

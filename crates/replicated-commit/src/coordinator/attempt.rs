@@ -131,7 +131,7 @@ impl AttemptState {
             None => Phase::Resting,
         };
         if let Some(vote) = &state.vote {
-            state.tally.record(own, vote.clone());
+            state.tally.record_if_open(own, vote.clone());
         }
         state
     }

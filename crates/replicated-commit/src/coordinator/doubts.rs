@@ -54,7 +54,7 @@ impl Coordinator {
         if cx.rules.are_broken() {
             state.tally.overwrite(region, vote.clone());
         } else {
-            state.tally.record(region, vote.clone());
+            state.tally.record(region, vote.clone(), cx.rules);
         }
         state.tally.hear_high(voted.coordinator(), *high);
         if region == cx.me.region && !vote.is_yes() {

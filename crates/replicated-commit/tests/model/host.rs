@@ -25,7 +25,6 @@ pub struct Departure {
 
 impl Departure {
     /// Sites break this rule.
-    #[cfg(feature = "planted")]
     pub fn breaking(rule: Planted) -> Departure {
         Departure { rules: Rules::breaking(rule), ..Departure::default() }
     }

@@ -7,11 +7,9 @@ use crate::support::{Cluster, R0, R1, R2};
 use crate::survivors::{crash_in_the_midst, declare_lost, lose_region};
 use rhumb_commit::placement::Placement;
 use rhumb_commit::transaction::{ReadMode, TxnError};
-#[cfg(feature = "planted")]
 use rhumb_core::Rules;
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Key, SiteId, Span, Timestamp, TxnId};
-#[cfg(feature = "planted")]
 use rhumb_replicated_commit::planted::Planted;
 use rhumb_replicated_commit::{Answer, Request};
 
@@ -89,7 +87,6 @@ fn a_range_read_before_a_deletion_is_refused_once_that_is_collected() {
     assert!(matches!(ranged_after_a_deletion(Cluster::new(1, "")), Err(TxnError::Conflict(_))));
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn deletions_that_are_forgotten_are_caught() {
     let forgetful = || Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::DeletionsForgotten)));
@@ -186,7 +183,6 @@ fn what_is_collected_while_it_is_read_is_not_told_as_never_written() {
     assert!(matches!(answer, Answer::Failed(TxnError::OutOfRange(_))), "{answer:?}");
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn what_was_collected_unseen_is_caught() {
     let answer = read_while_it_is_collected(Cluster::with_sites(1, "", |site| site.with_rules(Rules::breaking(Planted::CollectedUnseen))));

@@ -266,7 +266,6 @@ fn a_refusal_outlives_a_crash() {
 }
 
 /// The same schedule, with a bug: refusals are told without being on disk.
-#[cfg(feature = "planted")]
 #[test]
 fn a_refusal_that_does_not_outlive_a_crash_is_caught() {
     use rhumb_core::Rules;
@@ -305,7 +304,6 @@ fn a_yes_that_another_region_has_counted_is_firm() {
 }
 
 /// The same schedule, with a bug: regions in doubt count a yes that is provisional still. The gateway has it withdrawn, and tries again.
-#[cfg(feature = "planted")]
 #[test]
 fn a_yes_that_is_counted_before_it_is_firm_is_caught() {
     use rhumb_core::Rules;

@@ -440,7 +440,6 @@ fn a_carrier_that_holds_no_copy_any_more_takes_part() {
     assert_eq!([R0, second(0)].map(|site| cluster.prepared_and_in_doubt(site).0), [0, 0]);
 }
 
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
     use rhumb_core::Rules;

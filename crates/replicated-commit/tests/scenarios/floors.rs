@@ -195,7 +195,6 @@ fn a_snapshot_outlives_any_number_of_commits_of_other_rows() {
     }
 }
 
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
     use rhumb_core::Rules;

@@ -255,7 +255,6 @@ fn what_nobody_can_tell_and_nobody_waits_for_is_left_alone() {
 }
 
 /// If they agree that it aborted, r3 takes over all the same what a region has in its log that is not lost.
-#[cfg(feature = "planted")]
 #[test]
 fn the_log_of_a_live_region_outranks_an_abort_on_record() {
     use rhumb_core::Rules;

@@ -133,7 +133,6 @@ fn a_handoff_of_an_earlier_incarnation_is_not_run_again() {
     assert_eq!(m, Some("3".into()), "the new incarnation hands over as well");
 }
 
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
     use rhumb_core::Rules;

@@ -111,7 +111,6 @@ fn a_placement_whose_commit_is_on_disk_is_adopted_after_a_crash() {
     assert_eq!(cluster.placement_at(R0), (third, true));
 }
 
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
     use rhumb_core::Rules;

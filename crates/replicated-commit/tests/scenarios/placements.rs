@@ -405,7 +405,6 @@ fn a_page_of_an_earlier_copy_is_not_taken() {
     assert_eq!(copied_again(&mut cluster), Some("2".into()), "it holds all rows");
 }
 
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
     use rhumb_core::Rules;

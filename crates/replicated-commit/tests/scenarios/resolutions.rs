@@ -221,7 +221,6 @@ fn one_survivor_that_heard_the_lost_vote_speaks_for_all() {
     }
 }
 
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
     use rhumb_core::Rules;

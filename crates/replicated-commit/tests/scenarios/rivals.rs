@@ -266,7 +266,6 @@ fn what_had_read_an_older_version_is_not_assumed_to_have_committed() {
     }
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn a_stale_read_that_survivors_do_not_look_for_is_caught() {
     use rhumb_core::Rules;

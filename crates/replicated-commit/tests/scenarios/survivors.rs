@@ -9,10 +9,7 @@ use crate::support::placements::{EAST, MIDDLE, NORTH, SOUTH, WEST, change};
 use crate::support::{Cluster, Envelope, R0, R1, R2, R3, R4};
 use rhumb_commit::placement::{Change, Placement, Regions};
 use rhumb_commit::transaction::{ReadMode, TxnError};
-#[cfg(feature = "planted")]
-use rhumb_core::Rules;
-use rhumb_core::{Body, RegionId, SiteId, Span, TxnId};
-#[cfg(feature = "planted")]
+use rhumb_core::{Body, RegionId, Rules, SiteId, Span, TxnId};
 use rhumb_replicated_commit::planted::Planted;
 use rhumb_replicated_commit::{Note, Promise, Site};
 
@@ -217,7 +214,6 @@ fn what_had_read_an_older_version_does_not_commit_however_late() {
     cluster.assert_ended(&[R1, R3, R4], &[("k", Some("3")), ("m", Some("3"))]);
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn the_same_where_versions_are_collected_all_the_same_is_caught() {
     let breaking = |site: Site| site.with_rules(Rules::breaking(Planted::DoubtsCollected));

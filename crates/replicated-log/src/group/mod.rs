@@ -388,7 +388,7 @@ impl<C: Command> Group<C> {
             }
             let last = self.log.last().slot;
             if slot <= last {
-                assert!(slot > self.chosen || rhumb_core::rules::CAN_BREAK, "what is chosen is never replaced");
+                assert!(slot > self.chosen || self.rules.are_broken(), "what is chosen is never replaced");
                 self.log.truncate(slot);
                 step.writes.push(Write::Dropped(slot, last));
             }

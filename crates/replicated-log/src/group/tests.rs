@@ -266,13 +266,11 @@ fn an_entry_of_an_earlier_ballot_is_chosen_along_with_one_of_the_present() {
 }
 
 #[test]
-#[cfg(feature = "planted")]
 fn an_old_ballot_counted_is_caught() {
     assert_eq!(with_an_old_entry_at_a_majority(Rules::breaking(Planted::OldBallotCounted)).chosen(), 1);
 }
 
 #[test]
-#[cfg(feature = "planted")]
 fn a_lease_not_waited_out_is_caught() {
     let mut group = recovered(C, ballot(1, A), &[], Rules::breaking(Planted::LeaseNotWaitedOut));
     let campaign = GroupNote::Campaign { ballot: ballot(2, B), last: Position::START };

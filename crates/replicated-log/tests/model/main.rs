@@ -289,7 +289,6 @@ fn disks_that_are_behind_and_messages_that_come_twice_do_no_harm() {
 }
 
 /// Groups with one rule broken.
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
 

@@ -60,7 +60,6 @@ fn a_decision_outlives_the_outcomes_that_are_remembered() {
 }
 
 #[test]
-#[cfg(feature = "planted")]
 fn a_decision_dropped_is_caught() {
     let (cluster, b) = decided_and_forgotten(Rules::breaking(Planted::DecisionDropped));
     cluster.assert_ended(1, &b, None);
@@ -89,7 +88,6 @@ fn an_outcome_that_is_forgotten_is_unknown() {
 }
 
 #[test]
-#[cfg(feature = "planted")]
 fn a_forgotten_outcome_taken_for_an_abort_is_caught() {
     let (cluster, id) = asked_too_late(Rules::breaking(Planted::ForgottenIsAborted));
     cluster.assert_conflict(id);

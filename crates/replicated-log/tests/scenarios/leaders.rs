@@ -68,7 +68,6 @@ fn what_is_prepared_keeps_its_locks_over_a_change_of_leader() {
 }
 
 #[test]
-#[cfg(feature = "planted")]
 fn locks_of_what_is_prepared_that_are_not_restored_are_caught() {
     let (cluster, _, second) = prepared_as_the_leader_crashes(Rules::breaking(Planted::PreparedNotRestored));
     assert!(!cluster.waits(second));
@@ -97,7 +96,6 @@ fn nothing_commits_that_has_lost_its_locks_along_with_their_leader() {
 }
 
 #[test]
-#[cfg(feature = "planted")]
 fn locks_that_are_not_checked_are_caught() {
     let (cluster, id) = locks_gone_with_their_leader(Rules::breaking(Planted::LocksNotChecked));
     cluster.committed(id);

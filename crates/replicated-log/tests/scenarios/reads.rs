@@ -49,7 +49,6 @@ fn a_deposed_leader_shows_no_old_rows() {
 }
 
 #[test]
-#[cfg(feature = "planted")]
 fn a_lease_without_an_end_is_caught() {
     let (cluster, id) = asked_of_a_deposed_leader(Rules::breaking(Planted::LeaseEndless));
     cluster.assert_value(id, Some("1"));
@@ -76,7 +75,6 @@ fn the_next_leader_commits_above_what_the_one_before_has_shown() {
 }
 
 #[test]
-#[cfg(feature = "planted")]
 fn a_ceiling_that_is_forgotten_is_caught() {
     let (shown, committed) = committed_after_a_snapshot_ahead(Rules::breaking(Planted::CeilingForgotten));
     assert!(committed < shown, "{committed}, {shown}");

@@ -115,7 +115,6 @@ fn what_encodes_to_much_more_than_it_holds_is_replicated() {
     assert!(all_hold_the_same(&world, &ALL));
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn a_batch_without_a_bound_is_caught() {
     let (_, lost, _) = set_to_null(Rules::breaking(Planted::BatchUnbounded));

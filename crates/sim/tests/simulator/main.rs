@@ -11,7 +11,6 @@ mod catenae_scenarios;
 mod catenae_takeover;
 mod latency;
 mod paxos_commit;
-#[cfg(feature = "planted")]
 mod planted;
 mod quad;
 mod quad_latency;

@@ -7,9 +7,7 @@ use crate::lone::{Lone, Said};
 use crate::message::{Promise, Standing};
 use crate::stream_id::StreamId;
 use rhumb_commit::one_shot::operation::{Operation, Transaction};
-#[cfg(feature = "planted")]
-use rhumb_core::Rules;
-use rhumb_core::{RegionId, Value};
+use rhumb_core::{RegionId, Rules, Value};
 
 const ME: SiteId = SiteId::new(0, 0);
 const OTHER: SiteId = SiteId::new(1, 0);
@@ -84,7 +82,6 @@ fn chosen_after_restart(mut site: Lone) -> u64 {
 #[test]
 fn a_site_counts_itself_after_a_restart_that_follows_on_what_it_learnt() {
     assert_eq!(chosen_after_restart(Lone::with(ME, Config::default())), 3, "the leader and this site are two of three");
-    #[cfg(feature = "planted")]
     assert_eq!(chosen_after_restart(Lone::with(ME, Config::default()).with_rules(Rules::breaking(Planted::LearntIsHeld))), 2);
 }
 

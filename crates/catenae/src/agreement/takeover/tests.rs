@@ -3,12 +3,10 @@
 use super::*;
 use crate::config::{BACKLOG_MAX, Config, PAGE_ENTRIES_MAX};
 use crate::lone::{Lone, Said};
-#[cfg(feature = "planted")]
 use crate::planted::Planted;
 use crate::stream_id::StreamId;
 use rhumb_commit::one_shot::operation::{Operation, Transaction};
 use rhumb_core::RegionId;
-#[cfg(feature = "planted")]
 use rhumb_core::Rules;
 use std::ops::RangeInclusive;
 
@@ -53,7 +51,6 @@ fn found_silent(mut site: Lone) -> BTreeSet<StreamId> {
 #[test]
 fn who_does_not_ask_for_more_of_a_stream_does_not_find_it_silent() {
     assert_eq!(found_silent(site()), BTreeSet::from([SILENT]), "all wait for that one, and for no other");
-    #[cfg(feature = "planted")]
     assert_eq!(found_silent(site().with_rules(Rules::breaking(Planted::SilentUnasked))), BTreeSet::from([TALKS, SILENT]));
 }
 
@@ -150,7 +147,6 @@ fn a_region_of_which_others_hear_is_not_passed_over() {
     let silent = passed_over_after(site(), |_, _| {}).expect("nobody hears of it");
     assert!(silent <= 2 * TOLERANCE, "{silent}");
     assert_eq!(passed_over_after(site(), held), None, "and after that this site is behind");
-    #[cfg(feature = "planted")]
     {
         let deposes =
             passed_over_after(site().with_rules(Rules::breaking(Planted::BehindLeads)), held).expect("it does not catch up first");
@@ -160,7 +156,6 @@ fn a_region_of_which_others_hear_is_not_passed_over() {
 
 #[test]
 fn a_coordinator_takes_its_stream_back_once_it_has_all_that_was_said() {
-    #[cfg(feature = "planted")]
     {
         let mut site = site().with_rules(Rules::breaking(Planted::ReclaimedAtOnce));
         site.hear_note(OTHER, Note::Refused { stream: OWN, promised: HIGHER });
@@ -268,7 +263,6 @@ fn a_promise_to_an_earlier_incarnation_that_asked_after_another_place_does_not_c
     acceptors.first_page(&mut site);
     let said = site.hear(OTHER, acceptors.promise(PAGE, PAGE + 1..=ALL, false));
     assert_eq!(told(&said), [(1, PAGE), (PAGE + 1, ALL - PAGE), (ALL, 2)]);
-    #[cfg(feature = "planted")]
     {
         let (.., said) = hears_a_promise_of_before(self::site().with_rules(Rules::breaking(Planted::PromiseOfBefore)));
         assert_eq!(told(&said)[0], (1, ALL - PAGE), "the second page is said in place of the first");

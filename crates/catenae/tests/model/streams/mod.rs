@@ -140,7 +140,6 @@ impl Streams {
     }
 
     /// The same where that site has no room for more.
-    #[cfg(feature = "planted")]
     pub fn with_full(self, site: usize) -> Streams {
         Streams { full: Some(site), ..self }
     }
@@ -156,7 +155,6 @@ impl Streams {
     }
 
     /// The same with a rule broken.
-    #[cfg(feature = "planted")]
     pub fn breaking(self, rule: Planted) -> Streams {
         Streams { rules: Rules::breaking(rule), ..self }
     }

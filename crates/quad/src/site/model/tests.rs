@@ -120,7 +120,6 @@ fn what_a_site_says_that_it_holds_it_holds_though_it_crashes_while_it_asks() {
 }
 
 /// Sites that break a rule.
-#[cfg(feature = "planted")]
 mod planted {
     use super::super::properties::{AGREEMENT, FENCED, LASTING, TRUE_CLAIMS};
     use super::*;

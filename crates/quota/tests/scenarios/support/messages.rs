@@ -57,7 +57,6 @@ pub fn is_counted(envelope: &Envelope) -> bool {
 }
 
 /// True for the word that a count has come to nothing.
-#[cfg(feature = "planted")]
 pub fn is_void(envelope: &Envelope) -> bool {
     matches!(envelope.body, Body::Note(Note::Count(_, count::Note::Void { .. })))
 }

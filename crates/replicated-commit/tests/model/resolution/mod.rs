@@ -30,7 +30,6 @@
 
 mod automaton;
 mod cluster;
-#[cfg(feature = "planted")]
 mod planted;
 mod properties;
 mod survivor;

@@ -33,7 +33,6 @@ mod automaton;
 mod cluster;
 mod gateway;
 mod heard;
-#[cfg(feature = "planted")]
 mod planted;
 mod properties;
 mod region;

@@ -188,7 +188,6 @@ fn what_was_read_in_a_session_that_is_lost_commits_nothing() {
     assert_eq!(left, Some("older".into()));
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn where_sessions_are_ignored_an_older_transaction_is_written_over() {
     let first = quorums(&[A, B, C], &[D]);

@@ -69,7 +69,6 @@ fn a_source_that_crashes_before_it_has_synced_an_adoption_has_told_nothing() {
     }
 }
 
-#[cfg(feature = "planted")]
 mod planted {
     use super::*;
     use rhumb_core::Rules;

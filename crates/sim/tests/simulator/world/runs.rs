@@ -1,5 +1,5 @@
 //! A scenario over the toy: no acknowledged write is lost, whatever strikes. It holds, and fails once the driver lets answers leave
-//! before the sync (feature `planted`).
+//! before the sync.
 
 use super::toy::{Answer, Register, Request, kept, world};
 use rhumb_core::{RttMatrix, SiteId, Span, Time};
@@ -105,7 +105,6 @@ fn no_acknowledged_write_is_lost_in_any_storm() {
     assert!(reports.iter().map(|report| report.committed).sum::<u64>() > 1_000);
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn an_answer_before_the_sync_is_caught_and_the_report_says_how_to_see_it_again() {
     let planted = Acknowledged { plant: |world| world.set_rules(rhumb_core::Rules::breaking(rhumb_sim::Planted::AnswerBeforeSync)) };
