@@ -6,13 +6,13 @@
 use super::config::{roots, said};
 use super::lease::Lease;
 use super::provider::provider;
-use super::verifiers::{check_length, of_servers};
+use super::verifiers::{check_length, of_servers, verify_signatures};
 use super::{Files, Stream, TlsError};
 use crate::certificate::{self, Certificate, Fingerprint};
 use crate::identity::{Identity, chain};
 use rustls::client::Resumption;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
+use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::fmt;
 use std::io;
@@ -117,25 +117,5 @@ impl ServerCertVerifier for Believed {
         verifier.verify_server_cert(end_entity, intermediates, &name, ocsp_response, now)
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, &provider().signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, &provider().signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        provider().signature_verification_algorithms.supported_schemes()
-    }
+    verify_signatures!();
 }

@@ -5,15 +5,45 @@
 
 use super::provider::provider;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
+use rustls::{DistinguishedName, Error, RootCertStore};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::sync::Arc;
 
 /// The most certificates that are looked at: the own one and those that lead from it to an authority.
 pub const CHAIN_MAX: usize = 5;
+
+/// The part of a verifier that proves who holds a certificate's key: the same for all.
+macro_rules! verify_signatures {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            message: &[u8],
+            certificate: &rustls_pki_types::CertificateDer<'_>,
+            signed: &rustls::DigitallySignedStruct,
+        ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+            let algorithms = $crate::tls::provider::provider().signature_verification_algorithms;
+            rustls::crypto::verify_tls12_signature(message, certificate, signed, &algorithms)
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            certificate: &rustls_pki_types::CertificateDer<'_>,
+            signed: &rustls::DigitallySignedStruct,
+        ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+            let algorithms = $crate::tls::provider::provider().signature_verification_algorithms;
+            rustls::crypto::verify_tls13_signature(message, certificate, signed, &algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
+            $crate::tls::provider::provider().signature_verification_algorithms.supported_schemes()
+        }
+    };
+}
+pub(super) use verify_signatures;
 
 /// Refuses a certificate that comes with more than `others` ought to be.
 pub fn check_length(others: &[CertificateDer<'_>]) -> Result<(), Error> {
@@ -62,27 +92,7 @@ impl ClientCertVerifier for OfClients {
         self.0.verify_client_cert(end_entity, intermediates, now)
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
+    verify_signatures!();
 }
 
 impl ServerCertVerifier for OfServers {
@@ -98,25 +108,5 @@ impl ServerCertVerifier for OfServers {
         self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
+    verify_signatures!();
 }
