@@ -42,7 +42,8 @@
 //! | `context.rs` | what the roles of a site share, and what each may touch in a step |
 //! | `views.rs` | what each role shows to the others of its site |
 //! | `job.rs` | what a site waits for: timers, its disk |
-//! | `recovery.rs` | from disk to serving |
+//! | `recovery.rs` | the order in which records are read from disk |
+//! | `roles/recovery.rs` | from disk to serving |
 //! | `gateway/` | the client's side: reads from regions, evidence, attempts, outcome |
 //! | `gateway/handoff.rs` | a commit run from a better place |
 //! | `coordinator/` | one region's vote and its two-phase commit |

@@ -49,7 +49,7 @@ impl Gateway {
         }
         let early = if state.mode.is_read_only() && !writes.is_empty() {
             Some(Answer::Failed(TxnError::Invalid("cannot write in a read-only transaction".into())))
-        } else if state.mode.is_read_only() || (writes.is_empty() && state.evidence == 0) {
+        } else if state.mode.is_read_only() || (writes.is_empty() && expect.is_empty() && state.evidence == 0) {
             Some(Answer::Committed(Committed { at: state.snapshot, trips: state.trips }))
         } else {
             None
@@ -231,7 +231,7 @@ impl Gateway {
         let attempt = voted.meta.attempt;
         // Else it is a late vote on an attempt given up.
         let Some(committing) = self.deciding(attempt) else { return };
-        committing.tally.record(voted.region, voted.vote.clone());
+        committing.tally.record(voted.region, voted.vote.clone(), cx.rules);
         committing.tally.hear_high(voted.coordinator(), voted.high);
         self.count(attempt, cx);
     }

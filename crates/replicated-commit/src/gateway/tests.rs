@@ -37,6 +37,22 @@ fn vote(stage: &mut Stage, meta: &Meta, site: SiteId, vote: Vote) -> Vec<String>
 }
 
 #[test]
+fn a_commit_that_only_expects_a_version_asks_whether_it_is_current() {
+    let (mut stage, txn) = begun();
+    let expect = vec![("d".into(), ms(50))];
+    let said = stage.serve(|gateway, cx| gateway.on_commit(2, txn, Vec::new(), expect, CommitOptions::default(), cx));
+    let accepts = said.iter().filter(|said| said.contains("Accept") && said.contains("r{d"));
+    assert!(said.len() == 3 && accepts.count() == 3, "one message to each region, and no answer: {said:?}");
+}
+
+#[test]
+fn a_commit_of_nothing_is_answered_at_once() {
+    let (mut stage, txn) = begun();
+    let said = stage.serve(|gateway, cx| gateway.on_commit(2, txn, Vec::new(), Vec::new(), CommitOptions::default(), cx));
+    assert!(said.iter().any(|said| said.starts_with("answer 2: committed")), "{said:?}");
+}
+
+#[test]
 fn a_client_is_answered_by_the_second_of_three_yes_votes() {
     let (mut stage, meta) = committing();
     assert!(vote(&mut stage, &meta, ME, Vote::Yes).is_empty(), "one of three");
