@@ -11,6 +11,8 @@ pub enum Planted {
     RefusalNotDurable,
     /// A vote does not check the shared locks, nor the versions, of rows read.
     SharedLockSkipped,
+    /// A writer takes over the lock of a reader that is prepared, as it does that of one still reading.
+    PreparedTakenOver,
     /// A vote neither checks nor keeps range locks.
     RangeLockSkipped,
     /// A commit that is learnt twice is applied again, as a new version.
@@ -79,9 +81,10 @@ pub enum Planted {
 
 impl Planted {
     /// Every planted bug.
-    pub const ALL: [Planted; 34] = [
+    pub const ALL: [Planted; 35] = [
         Planted::RefusalNotDurable,
         Planted::SharedLockSkipped,
+        Planted::PreparedTakenOver,
         Planted::RangeLockSkipped,
         Planted::AppliedTwice,
         Planted::NaiveBallotOne,

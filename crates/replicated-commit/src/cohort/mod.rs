@@ -379,8 +379,9 @@ impl Cohort {
             walk_locks(part);
         }
         if !cx.rules.breaks(Planted::SharedLockSkipped) {
+            let strength = if cx.rules.breaks(Planted::PreparedTakenOver) { Strength::Reading } else { Strength::Prepared };
             for read in &part.reads {
-                self.locks.share(&read.key, txn, Strength::Prepared);
+                self.locks.share(&read.key, txn, strength);
             }
         }
         if !cx.rules.breaks(Planted::RangeLockSkipped) {

@@ -8,7 +8,12 @@ use rhumb_core::{KeyRange, Rules};
 
 /// A stage on which an attempt that has read `r` at 50 ms, writes `w`, and commits at 100 ms is being looked at; its coordinator is `r0.1`.
 fn validating() -> (Stage, Meta) {
+    validating_by(Rules::HOLD)
+}
+
+fn validating_by(rules: Rules<Planted>) -> (Stage, Meta) {
     let mut stage = Stage::new(2);
+    stage.shared.rules = rules;
     let meta = Meta { coordinator: 1, ..stage.meta(R1, 100, &[0, 1]) };
     let asked = meta.clone();
     let (here, said) = stage.replicate(|cohort, near, cx| cohort.on_prepare(near, asked, part(Some(("r", ms(50))), "w"), cx));
@@ -45,6 +50,13 @@ fn what_was_read_and_is_current_is_prepared_on_disk_before_that_is_told() {
     let said = found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
     assert_eq!(said, [format!("sync +prepared; then to {OTHER}: Prepared {} shard 0", meta.attempt)]);
     assert_locked(&mut stage, &["r", "w"]);
+}
+
+#[test]
+fn a_writer_that_takes_over_what_a_prepared_reader_holds_is_caught() {
+    let (mut stage, meta) = validating_by(Rules::breaking(Planted::PreparedTakenOver));
+    found(&mut stage, &meta, &[("w", ms(60)), ("r", ms(50))]);
+    assert_eq!(other_writes(&mut stage, "r", 200), ["load versions r"]);
 }
 
 #[test]
@@ -180,7 +192,6 @@ fn rows_that_are_not_known_to_be_on_disk_are_not_shown() {
     }
 }
 
-#[cfg(feature = "planted")]
 #[test]
 fn rows_that_are_shown_before_they_are_known_to_be_on_disk_are_caught() {
     for query in queries() {

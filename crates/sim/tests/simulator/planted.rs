@@ -45,6 +45,7 @@ fn every_bug_planted_in_the_protocol_is_caught() {
     // These are caught by scenarios or the models of `rhumb-replicated-commit`.
     let elsewhere = [
         Planted::RefusalNotDurable,
+        Planted::PreparedTakenOver,
         Planted::ProvisionalCounts,
         Planted::FirmWithdrawn,
         Planted::GatewayCountsOn,
