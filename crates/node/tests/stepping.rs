@@ -134,3 +134,22 @@ async fn a_timer_that_a_client_has_set_is_served_also_if_the_actors_thread_sleep
     assert!(!late.is_finished());
     late.abort();
 }
+
+/// What ends that which [`Request::Later`] begins.
+fn undone(answer: &String) -> Option<Request> {
+    (answer == "later").then(|| Request::Tell { to: SiteId::new(0, 0), text: "undone".into() })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_begun_for_somebody_who_has_gone_is_ended() {
+    let (configs, mut ports) = configure(&["a"], None).await;
+    let site = start(&configs[0], ports.remove(0), MemoryEngine::new());
+    site.status().recovered().await;
+    let handle = site.handle();
+    let heard = async || handle.ask(Request::Heard).await.expect("answered");
+    assert_eq!(handle.begin(Request::Later { ms: 1 }, undone).await, Ok("later".into()));
+    assert_eq!(heard().await, "", "its answer was heard");
+    let gone = timeout(Duration::from_millis(1), handle.begin(Request::Later { ms: 50 }, undone)).await;
+    assert!(gone.is_err(), "it takes longer");
+    until("it is ended", async || heard().await == "undone").await;
+}

@@ -6,7 +6,7 @@ use rhumb_commit::transaction::{RegionStatus, Role};
 use rhumb_core::actor::RequestId;
 use rhumb_core::{Actor, RegionId, SiteId, Span, Time, Topology};
 use rhumb_node::gateway::reach::Reach;
-use rhumb_node::runtime::Rejected;
+use rhumb_node::runtime::{Rejected, Undo};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -124,6 +124,11 @@ where
         let (reply, answer) = oneshot::channel();
         self.port.lock().asked.push(Asked { site: self.site, incarnation: self.incarnation, request, reply: Some(reply) });
         answer.await.map_err(|_| Rejected::Stopped)
+    }
+
+    /// A client here waits for its answer, unless its site crashes.
+    async fn begin(&self, request: A::Request, _undo: Undo<A>) -> Result<A::Answer, Rejected> {
+        self.ask(request).await
     }
 
     fn end(&self, request: A::Request) {

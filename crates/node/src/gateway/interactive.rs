@@ -9,12 +9,12 @@
 pub(crate) mod questions;
 
 use crate::gateway::question::Question;
-use crate::gateway::reach::{Here, Reach, ask, of_change, of_question, put};
+use crate::gateway::reach::{Here, Reach, ask, begun, of_change, of_question, put};
 use crate::runtime::{Handle, Hosted, Rejected};
 use crate::status::Status;
 use async_trait::async_trait;
 use futures::future::{Either, select};
-use questions::{Found, Page, administer, begin, commit, get, inquire, scan};
+use questions::{Found, Page, administer, begin, commit, get, inquire, rolled_back, scan};
 use rhumb_commit::buffer::WriteBuffer;
 use rhumb_commit::interactive::{Interactive, Request};
 use rhumb_commit::placement::Regions;
@@ -115,7 +115,7 @@ impl Gateway {
 impl<A: Serves, R: Reach<A>> transaction::Gateway for Gateway<A, R> {
     async fn begin(&self, mode: ReadMode) -> Result<Box<dyn transaction::Transaction>, TxnError> {
         let options = CommitOptions::default();
-        let begun = ask(&self.reach, begin(mode)).await;
+        let begun = begun(&self.reach, begin(mode), rolled_back::<A>).await;
         let txn = begun.inspect_err(|error| count::<A>(&self.reach, options, Err(error), false))?;
         Ok(Box::new(Transaction {
             reach: self.reach.clone(),

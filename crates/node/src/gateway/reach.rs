@@ -5,7 +5,7 @@
 
 use super::fallible::Fallible;
 use super::question::Question;
-use crate::runtime::{Handle, Rejected};
+use crate::runtime::{Handle, Rejected, Undo};
 use crate::status::Status;
 use rhumb_commit::transaction::{RegionStatus, TxnError};
 use rhumb_core::{Actor, RegionId, SiteId, Span, Time};
@@ -17,6 +17,9 @@ use std::time::Duration;
 pub trait Reach<A: Actor>: Clone + Send + Sync + 'static {
     /// Asks the actor, and waits for the answer. Dropped before that, the request is carried out all the same.
     fn ask(&self, request: A::Request) -> impl Future<Output = Result<A::Answer, Rejected>> + Send;
+
+    /// Asks for what has to be ended. If nobody hears the answer, what `undo` makes of it ends what was begun.
+    fn begin(&self, request: A::Request, undo: Undo<A>) -> impl Future<Output = Result<A::Answer, Rejected>> + Send;
 
     /// Ends what was begun, without waiting for an answer. The actor hears it unless the site stops.
     fn end(&self, request: A::Request);
@@ -60,6 +63,12 @@ pub(crate) async fn put<A: Transacts, T>(reach: &impl Reach<A>, question: Questi
 /// Asks what may be asked once more if it is not answered.
 pub(crate) async fn ask<A: Transacts, T>(reach: &impl Reach<A>, question: Question<A, T>) -> Result<T, TxnError> {
     put(reach, question).await.unwrap_or_else(|rejected| Err(of_question(rejected)))
+}
+
+/// Asks for what has to be ended, as `undo` does if nobody hears the answer.
+pub(crate) async fn begun<A: Transacts, T>(reach: &impl Reach<A>, question: Question<A, T>, undo: Undo<A>) -> Result<T, TxnError> {
+    let answered = question.put(|request| reach.begin(request, undo)).await.map_err(of_question)?;
+    answered.map_err(|error| reach.told(error))
 }
 
 /// Asks for a change that must not be taken for undone if it is not answered.
@@ -106,11 +115,15 @@ impl<A: Actor> Clone for Here<A> {
 
 impl<A> Reach<A> for Here<A>
 where
-    A: Actor<Request: Send, Answer: Send> + 'static,
+    A: Actor<Note: Send, Promise: Send, Timer: Send, Request: Send, Answer: Send> + 'static,
     Handle<A>: Send + Sync,
 {
     async fn ask(&self, request: A::Request) -> Result<A::Answer, Rejected> {
         self.handle.ask(request).await
+    }
+
+    async fn begin(&self, request: A::Request, undo: Undo<A>) -> Result<A::Answer, Rejected> {
+        self.handle.begin(request, undo).await
     }
 
     fn end(&self, request: A::Request) {

@@ -29,7 +29,7 @@ mod unapplied;
 mod writer;
 
 pub use rejected::Rejected;
-pub use requests::Handle;
+pub use requests::{Handle, Undo};
 pub(crate) use service::{Common, start};
 
 use crate::transport::frame::FrameError;

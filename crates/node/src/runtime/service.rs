@@ -61,7 +61,7 @@ pub fn start<A: Hosted, E: Engine>(
 ) -> io::Result<Started<A>> {
     let home = runtime::Builder::new_current_thread().enable_all().build()?;
     let mailbox = Arc::new(Mailbox::new(metrics.actor.mailbox.clone()));
-    let requests = Arc::new(Requests::new(common.requests_max, home.handle().clone(), metrics.actor.clone()));
+    let requests = Arc::new(Requests::new(common.requests_max, Arc::clone(&mailbox), home.handle().clone(), metrics.actor.clone()));
     let cell = Arc::new(Cell {
         service,
         mailbox: Arc::clone(&mailbox),

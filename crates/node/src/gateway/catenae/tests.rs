@@ -1,7 +1,7 @@
 //! Transactions over a region whose answers end where the test says.
 
 use super::*;
-use crate::runtime::Rejected;
+use crate::runtime::{Rejected, Undo};
 use rhumb_catenae::{Answer, Request};
 use rhumb_commit::transaction::Gateway as _;
 use rhumb_core::{RegionId, SiteId, Span, Time};
@@ -50,6 +50,10 @@ impl Reach<Site> for Region {
         };
         let ranges = ranges.into_iter().map(of_range).collect();
         Ok(Answer::Rows { at: Timestamp::from_bits(9), rows, ranges, more })
+    }
+
+    async fn begin(&self, request: Request, _undo: Undo<Site>) -> Result<Answer, Rejected> {
+        self.ask(request).await
     }
 
     fn end(&self, _request: Request) {}

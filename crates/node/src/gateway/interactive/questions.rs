@@ -27,6 +27,11 @@ pub(super) fn begin<A: Serves>(mode: ReadMode) -> Question<A, TxnId> {
     Question::new(Request::Begin { mode }, |answer| if let Answer::Began { txn } = answer { Ok(txn) } else { Err(answer) })
 }
 
+/// What ends a transaction that was begun, and of which nobody has heard.
+pub(super) fn rolled_back<A: Serves>(answer: &Answer<A::Told>) -> Option<Request<A::Asked>> {
+    if let Answer::Began { txn } = answer { Some(Request::Rollback { txn: *txn }) } else { None }
+}
+
 /// Read rows.
 pub(super) fn get<A: Serves>(txn: TxnId, mode: ReadMode, keys: Vec<Key>, expect: Vec<(Key, Timestamp)>) -> Question<A, Found> {
     Question::new(Request::Get { txn, mode, keys, expect }, |answer| {

@@ -1,6 +1,7 @@
 //! What a transaction asks its site, and what it leaves there.
 
 use super::*;
+use crate::runtime::Undo;
 use rhumb_commit::interactive::Answer;
 use rhumb_commit::transaction::Gateway as _;
 use rhumb_core::{RegionId, SiteId, Time};
@@ -50,6 +51,10 @@ impl Reach<Site> for Empty {
             }
             other => panic!("nobody asks that here: {other:?}"),
         }
+    }
+
+    async fn begin(&self, request: Asked, _undo: Undo<Site>) -> Result<Told, Rejected> {
+        self.ask(request).await
     }
 
     fn end(&self, _request: Asked) {
