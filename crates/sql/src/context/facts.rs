@@ -2,6 +2,9 @@
 
 use super::settings::{SERVER_VERSION, Settings};
 
+/// The function that answers what a setting is.
+pub const CURRENT_SETTING: &str = "current_setting";
+
 /// What a session says about itself.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -24,7 +27,7 @@ impl Facts {
             ("current_schema", None) => Some("public".into()),
             ("version", None) => Some(format!("PostgreSQL {SERVER_VERSION} compatible, Rhumb {}", env!("CARGO_PKG_VERSION"))),
             ("pg_backend_pid", None) => Some(self.pid.to_string()),
-            ("current_setting", Some(setting)) => self.settings.get(setting).ok(),
+            (CURRENT_SETTING, Some(setting)) => self.settings.get(setting).ok(),
             ("pg_client_encoding", None) => Some("UTF8".into()),
             // Nobody has such a lock.
             ("pg_advisory_unlock_all", None) => Some(String::new()),

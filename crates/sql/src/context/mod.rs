@@ -5,6 +5,6 @@ mod facts;
 mod settings;
 mod timeouts;
 
-pub use facts::Facts;
+pub use facts::{CURRENT_SETTING, Facts};
 pub use settings::{ReadPreference, Settings, of_database};
 pub use timeouts::{STARTUP_TIMEOUT, Timeout, WRITE_STALL_TIMEOUT};

@@ -6,7 +6,7 @@
 //! | setting | enforced in |
 //! |---|---|
 //! | `statement_timeout` | `sql/src/session/interrupt.rs` |
-//! | `lock_timeout` | the gateway of the node: `node/src/gateway/interactive.rs`; the session tells it in `sql/src/session/run.rs`: `plan`, `sql/src/session/ddl.rs`: `change_catalog` and `sql/src/session/copy.rs`: `begin_copy` |
+//! | `lock_timeout` | the gateway of the node: `node/src/gateway/interactive.rs`; the session tells it in `sql/src/session/run.rs`: `plan`, `sql/src/session/ddl.rs`: `change_catalog`, `sql/src/session/copy.rs`: `begin_copy` and `sql/src/session/control.rs`: `set_constraints` |
 //! | `idle_in_transaction_session_timeout` | `sql/src/wire/connection.rs`, when `sql/src/session/bounds.rs`: `idle_limit` says so |
 //!
 //! Invariant: none of them ends a commit under way. Those of a connection, which no client changes:

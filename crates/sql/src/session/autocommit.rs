@@ -16,7 +16,7 @@
 //! |---|---|---|---|
 //! | a statement by itself | 10 times | at random: up to 4 ms, doubled each time, up to 200 ms | [`AUTOCOMMIT_ATTEMPTS_MAX`] |
 //! | statements as operations | 10 times; one that turns out to have none then runs as above | the same | the same, in `one_shot.rs`: `operate` |
-//! | a definition by itself | 5 times | none | `DDL_ATTEMPTS_MAX` in `ddl.rs` |
+//! | a definition by itself | 50 times | the same | `DDL_ATTEMPTS_MAX` in `ddl.rs` |
 //! | planning ahead of a run, for a description | twice, the second time with tables read at a majority | none | `run.rs`: `plan_ahead` |
 //! | planning, where tables of the cache may be old | twice, the second time with tables read anew | none | `run.rs`: `plan` |
 //! | a block of numbers of a sequence, within any of these | 4 times | at random: up to 4 ms, doubled each time, up to 200 ms | `ATTEMPTS_MAX` in `txn/blocks.rs` |
@@ -95,7 +95,7 @@ impl Session {
     async fn attempt(&mut self, mode: ReadMode, prepared: &Prepared, parameters: &[Datum], again: bool) -> SqlResult<Outcome> {
         let options = self.facts.settings.commit_options();
         let kind = &prepared.statement.kind;
-        let handle = TransactionHandle::begin_repeatable(&self.home, mode).await?;
+        let handle = self.interrupt.within(TransactionHandle::begin_repeatable(&self.home, mode)).await?;
         self.note_rounds(&handle).await;
         let run = async {
             let (plan, effect) = self.run_plan(&handle, prepared, parameters).await?;

@@ -35,7 +35,7 @@ impl Session {
 
     fn begin(&mut self, access: AccessMode, as_of: Option<&str>) -> SqlResult<Outcome> {
         let done = Ok(Outcome::Done("BEGIN".into()));
-        match std::mem::replace(&mut self.state, State::Idle) {
+        let joined = match std::mem::replace(&mut self.state, State::Idle) {
             State::Explicit(open) => {
                 self.state = State::Explicit(open);
                 self.warn(SqlState::ActiveSqlTransaction, "there is already a transaction in progress");
@@ -50,13 +50,15 @@ impl Session {
                 self.state = State::Failed(failed);
                 return Err(SqlError::in_failed_transaction());
             }
-            State::Idle | State::Implicit(_) => {}
-        }
+            State::Implicit(open) => Some(open),
+            State::Idle => None,
+        };
         let mode = match as_of {
             Some(text) => ReadMode::Stale(as_of::timestamp(text, self.engine.now())?),
             None => self.mode_of(access),
         };
-        self.state = State::Explicit(Open::new(mode, None, self.facts.settings.clone()));
+        let open = joined.unwrap_or_else(|| Open::new(mode, None, self.facts.settings.clone()));
+        self.state = State::Explicit(Open { mode, ..open });
         done
     }
 

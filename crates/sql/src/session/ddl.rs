@@ -17,7 +17,7 @@ use rhumb_commit::transaction::ReadMode;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a statement outside BEGIN is run before its conflict is reported.
-const DDL_ATTEMPTS_MAX: u32 = 5;
+const DDL_ATTEMPTS_MAX: u32 = 50;
 
 impl Session {
     pub(super) async fn run_ddl(&mut self, kind: &StatementKind, company: Company) -> SqlResult<Outcome> {
@@ -49,7 +49,7 @@ impl Session {
         let home = if is_elsewhere { self.engine.keyspaces.system() } else { self.home.clone() };
         let mut attempt = 1;
         loop {
-            let handle = TransactionHandle::begin(&home, ReadMode::Locking).await?;
+            let handle = self.interrupt.within(TransactionHandle::begin(&home, ReadMode::Locking)).await?;
             let result = match self.interrupt.within(self.change_catalog(&handle, kind)).await {
                 Ok(()) => self.commit_transaction(&handle).await,
                 Err(error) => {
@@ -59,7 +59,11 @@ impl Session {
             };
             match result {
                 Ok(()) => return Ok(tag),
-                Err(error) if error.is_retryable() && attempt < DDL_ATTEMPTS_MAX => attempt += 1,
+                // A table that is written meanwhile has a moment without writers only by chance.
+                Err(error) if error.is_retryable() && attempt < DDL_ATTEMPTS_MAX => {
+                    self.back_off(attempt).await?;
+                    attempt += 1;
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -114,7 +114,7 @@ impl Session {
     }
 
     async fn operate_once(&mut self, statements: &[Bound<'_>]) -> SqlResult<Attempt> {
-        let handle = TransactionHandle::begin_repeatable(&self.home, ReadMode::Optimistic).await?;
+        let handle = self.interrupt.within(TransactionHandle::begin_repeatable(&self.home, ReadMode::Optimistic)).await?;
         self.note_rounds(&handle).await;
         let parts = match self.interrupt.within(self.parts(&handle, statements)).await {
             Ok(Ok(parts)) => parts,
@@ -122,6 +122,11 @@ impl Session {
             Err(error) if error.is_retryable() => {
                 handle.rollback(true).await;
                 return Err(error);
+            }
+            // No other way is left to it, on which it would turn out that what refuses it is another by now.
+            Err(error) if is_call(statements) && (error.may_depend_on_rows() || error.may_depend_on_tables()) => {
+                handle.validate(self.facts.settings.commit_options()).await?;
+                return Ok(Attempt::Failed(error));
             }
             unfit => {
                 handle.rollback(false).await;

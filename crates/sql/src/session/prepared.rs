@@ -1,12 +1,13 @@
 //! Statements parsed and planned once, and a session's memory of them.
 
 use super::outcome::Described;
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::Plan;
 use crate::parser::{self, Statement};
 use crate::quota::TokensPlan;
 use crate::types::{Datum, SqlType};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The texts whose statements a session remembers.
@@ -28,20 +29,22 @@ pub struct Prepared {
     tokens: OnceLock<Arc<TokensPlan>>,
     /// What the client goes by, who has prepared it: it must not become another.
     told: OnceLock<Described>,
+    /// True once it ran as the client was told, or the client was told that it did not.
+    ran: AtomicBool,
 }
 
 impl Prepared {
     /// A statement not yet planned.
     pub fn new(statement: impl Into<Arc<Statement>>, hints: Vec<Option<SqlType>>) -> Arc<Prepared> {
         let (statement, plan) = (statement.into(), Arc::default());
-        Arc::new(Prepared { statement, hints, plan, tokens: OnceLock::new(), told: OnceLock::new() })
+        Arc::new(Prepared { statement, hints, plan, tokens: OnceLock::new(), told: OnceLock::new(), ran: AtomicBool::new(false) })
     }
 
     /// The same statement, for a client that prepares it and has not been told anything of it.
     pub fn untold(&self) -> Arc<Prepared> {
-        let Prepared { statement, hints, plan, tokens, told: _ } = self;
+        let Prepared { statement, hints, plan, tokens, told: _, ran: _ } = self;
         let (statement, hints, plan, tokens) = (statement.clone(), hints.clone(), plan.clone(), tokens.clone());
-        Arc::new(Prepared { statement, hints, plan, tokens, told: OnceLock::new() })
+        Arc::new(Prepared { statement, hints, plan, tokens, told: OnceLock::new(), ran: AtomicBool::new(false) })
     }
 
     /// What the client was told.
@@ -54,10 +57,19 @@ impl Prepared {
         self.told.get_or_init(|| described)
     }
 
-    /// Refuses a plan that is not for what the client was told: it has sent its parameters as other types, or expects other columns.
+    /// It is run as the client was told of it.
+    pub fn runs(&self) {
+        self.ran.store(true, Ordering::Relaxed);
+    }
+
+    /// Refuses a plan that is not for what the client was told: it has sent its parameters as other types, or expects other columns. Error 0A000; 40001
+    /// the first time, if it never ran, since it may have been told of a table that was another by then.
     pub fn check_told(&self, plan: &Plan) -> SqlResult<()> {
         match self.told() {
             Some(told) if told.parameters != plan.parameters || told.columns != plan.columns => {
+                if !self.ran.load(Ordering::Relaxed) {
+                    return Err(SqlError::new(SqlState::SerializationFailure, "a table was changed while the statement was prepared"));
+                }
                 Err(SqlError::unsupported("cached plan must not change result type").with_hint("Prepare the statement again."))
             }
             _ => Ok(()),

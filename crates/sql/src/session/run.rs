@@ -24,6 +24,9 @@ impl Session {
             Err(error) => Err(error),
         };
         if let Err(error) = &result {
+            if error.is_retryable() {
+                prepared.runs();
+            }
             self.fail(error).await;
         }
         result
@@ -34,15 +37,18 @@ impl Session {
         match &prepared.statement.kind {
             StatementKind::Transaction(command) => self.control(command, prepared.statement.as_of.as_deref()).await,
             StatementKind::Set { name, value, local } => {
+                self.join_company(company);
                 self.change_setting(name, value.as_deref(), *local)?;
                 done("SET")
             }
             StatementKind::SetConfig { name, value, local } => {
+                self.join_company(company);
                 self.change_setting(name, Some(value), *local)?;
                 self.shown(name, "set_config")
             }
             StatementKind::Nothing(tag) => done(tag),
             StatementKind::Reset(Some(name)) => {
+                self.join_company(company);
                 self.change_setting(name, None, false)?;
                 done("RESET")
             }
@@ -138,7 +144,7 @@ impl Session {
 
     /// Plans a statement in a transaction that ends with that.
     async fn plan_passing(&self, mode: ReadMode, prepared: &Prepared) -> SqlResult<Arc<Plan>> {
-        let handle = TransactionHandle::begin_repeatable(&self.home, mode).await?;
+        let handle = self.interrupt.within(TransactionHandle::begin_repeatable(&self.home, mode)).await?;
         let plan = self.interrupt.within(self.plan(&handle, prepared)).await;
         handle.rollback(plan.as_ref().is_err_and(SqlError::is_retryable)).await;
         plan
@@ -156,7 +162,7 @@ impl Session {
         let cx = Planning { engine: &self.engine, facts: &self.facts, hints: &prepared.hints };
         let mut made = planner::plan(cx, &mut active, &prepared.statement.kind).await;
         if let Err(error) = &made
-            && error.may_depend_on_tables()
+            && (error.may_depend_on_tables() || error.may_depend_on_rows())
             && active.catalog.may_be_stale()
         {
             active.catalog.invalidate();
@@ -182,6 +188,7 @@ impl Session {
                 if kind.writes() || kind.locks_rows() {
                     handle.lock().await?.txn.may_write();
                 }
+                prepared.runs();
                 let effect = plan.run(Running { engine: &self.engine, handle, drawn: &self.drawn, parameters }).await?;
                 Ok((plan, effect))
             })
@@ -221,17 +228,28 @@ impl Session {
 
     /// The open transaction, begun now if it was not yet, and how it reads.
     pub(super) async fn transaction(&mut self) -> SqlResult<(TransactionHandle, ReadMode)> {
-        if matches!(self.state, State::Idle) {
-            let mode = self.batch_mode();
-            self.state = State::Implicit(Open::new(mode, None, self.facts.settings.clone()));
-        }
-        let home = self.home.clone();
+        self.join_company(Company::Batch);
+        let batch_mode = self.batch_mode();
+        let is_implicit = matches!(self.state, State::Implicit(_));
         let open = self.open_transaction().ok_or_else(SqlError::in_failed_transaction)?;
-        let handle = match &open.handle {
-            Some(handle) => handle.clone(),
-            None => open.handle.insert(TransactionHandle::begin(&home, open.mode).await?).clone(),
-        };
-        Ok((handle, open.mode))
+        if let Some(handle) = &open.handle {
+            return Ok((handle.clone(), open.mode));
+        }
+        if is_implicit {
+            // A SET before it may have said how.
+            open.mode = batch_mode;
+        }
+        let mode = open.mode;
+        let handle = self.interrupt.within(TransactionHandle::begin(&self.home, mode)).await?;
+        self.open_transaction().ok_or_else(SqlError::in_failed_transaction)?.handle = Some(handle.clone());
+        Ok((handle, mode))
+    }
+
+    /// Outside BEGIN, what stands in company is one transaction with what follows. It begins when rows are asked for.
+    fn join_company(&mut self, company: Company) {
+        if company == Company::Batch && matches!(self.state, State::Idle) {
+            self.state = State::Implicit(Open::new(self.batch_mode(), None, self.facts.settings.clone()));
+        }
     }
 
     /// The next rows of a result; `None` at the end. An error has already failed the transaction.

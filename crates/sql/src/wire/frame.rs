@@ -2,6 +2,7 @@
 
 use super::request::{Malformed, Opening, Request};
 use bytes::{Buf, Bytes, BytesMut};
+use std::collections::VecDeque;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -11,6 +12,8 @@ pub const STARTUP_BYTES_MAX: usize = 10_000;
 pub const CLIENT_MESSAGE_BYTES_MAX: usize = 16 << 20;
 const READ_BYTES: usize = 8 << 10;
 const LENGTH_BYTES: usize = 4;
+/// The messages that are read ahead.
+const AHEAD_MAX: usize = 4;
 
 /// Why a connection cannot go on.
 #[derive(Debug, Error)]
@@ -33,13 +36,14 @@ impl From<Malformed> for FrameError {
 pub struct FrameReader<R> {
     stream: R,
     buffer: BytesMut,
-    peeked: Option<Request>,
+    /// Read ahead, at most [`AHEAD_MAX`].
+    ahead: VecDeque<Request>,
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// A reader of `stream`.
     pub fn new(stream: R) -> FrameReader<R> {
-        FrameReader { stream, buffer: BytesMut::with_capacity(READ_BYTES), peeked: None }
+        FrameReader { stream, buffer: BytesMut::with_capacity(READ_BYTES), ahead: VecDeque::new() }
     }
 
     /// The first packet, which has no type. `None`: the client closed the connection.
@@ -55,7 +59,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 
     /// The next message. `None`: the client closed the connection.
     pub async fn next(&mut self) -> Result<Option<Request>, FrameError> {
-        match self.peeked.take() {
+        match self.ahead.pop_front() {
             Some(request) => Ok(Some(request)),
             None => self.read().await,
         }
@@ -63,15 +67,34 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 
     /// The message that `next` will return. `None`: the client closed the connection.
     pub async fn peek(&mut self) -> Result<Option<&Request>, FrameError> {
-        if self.peeked.is_none() {
-            self.peeked = self.read().await?;
+        if self.ahead.is_empty() {
+            let next = self.read().await?;
+            self.ahead.extend(next);
         }
-        Ok(self.peeked.as_ref())
+        Ok(self.ahead.front())
+    }
+
+    /// The first message that is none of those which `skipped` says are of no account. No more are looked past than a few, and none after which the client
+    /// may wait for an answer.
+    pub async fn peek_past(&mut self, skipped: fn(&Request) -> bool) -> Result<Option<&Request>, FrameError> {
+        let mut place = 0;
+        loop {
+            if place == self.ahead.len() {
+                match self.read().await? {
+                    Some(request) => self.ahead.push_back(request),
+                    None => return Ok(None),
+                }
+            }
+            if !skipped(&self.ahead[place]) || place + 1 == AHEAD_MAX {
+                return Ok(Some(&self.ahead[place]));
+            }
+            place += 1;
+        }
     }
 
     /// True if at least one byte of the next message is here already.
     pub fn has_more(&self) -> bool {
-        self.peeked.is_some() || !self.buffer.is_empty()
+        !self.ahead.is_empty() || !self.buffer.is_empty()
     }
 
     async fn read(&mut self) -> Result<Option<Request>, FrameError> {

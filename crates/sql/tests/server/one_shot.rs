@@ -251,3 +251,16 @@ async fn an_unknown_outcome_is_told_and_a_conflict_run_again() {
     assert_eq!(code(client.batch_execute("BEGIN; UPDATE t SET n = n + 1 WHERE id = 1; COMMIT").await), "40003");
     assert_eq!(strings(&client, "SELECT n FROM t WHERE id = 1").await, ["11"]);
 }
+
+#[tokio::test]
+async fn what_refuses_a_procedure_is_what_it_is_by_then() {
+    let (server, client) = server().await;
+    let other = Server::over(server.gateway.clone(), ServerOptions::default()).await.connect().await;
+    let define =
+        |line: &str| format!("CREATE OR REPLACE PROCEDURE add(id int) LANGUAGE SQL AS $$ INSERT INTO log VALUES (id, {line}, 'x') $$");
+    client.batch_execute(&define("1 / (id - 2)")).await.expect("defined");
+    assert_eq!(code(other.batch_execute("CALL add(2)").await), "22012");
+    client.batch_execute(&define("7")).await.expect("replaced");
+    other.batch_execute("CALL add(2)").await.expect("by the new one");
+    assert_eq!(strings(&client, "SELECT id, line FROM log").await, ["2", "7"]);
+}

@@ -1,7 +1,8 @@
 //! The protocol where it is not followed, and where it is followed to the letter.
 
-use crate::support::{Server, code, strings};
+use crate::support::{Server, Wire, code, state_of, strings};
 use futures::TryStreamExt;
+use rhumb_commit::transaction::TxnError;
 use rhumb_sql::server::ServerOptions;
 use std::pin::pin;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -139,4 +140,29 @@ async fn a_prepared_statement_is_for_what_it_was_prepared_for_and_nothing_else()
     assert_eq!(client.query_one(&after, &[]).await.expect("a row").get::<_, &str>(0), "1");
     let by_id = client.prepare(one).await.expect("prepared again");
     assert_eq!(client.query_one(&by_id, &[&"1"]).await.expect("a row").get::<_, i32>(0), 5);
+}
+
+#[tokio::test]
+async fn a_statement_whose_portal_is_closed_before_the_sync_stands_alone() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY)").await.expect("created");
+    let mut wire = Wire::open(&server).await;
+    let mut run = async |statement: &str, after: &[(u8, &[u8])]| {
+        server.gateway.fail_commits([TxnError::Conflict("another transaction was in the way".into())]);
+        wire.send(b'P', &[b"\0", statement.as_bytes(), b"\0\0\0"].concat()).await;
+        wire.send(b'B', b"\0\0\0\0\0\0\0\0").await;
+        wire.send(b'E', b"\0\0\0\0\0").await;
+        for (kind, body) in after {
+            wire.send(*kind, body).await;
+        }
+        wire.send(b'S', b"").await;
+        state_of(&wire.until_ready().await)
+    };
+    // Alone, a statement is run again after a conflict.
+    assert_eq!(run("INSERT INTO t VALUES (1)", &[]).await, None);
+    assert_eq!(run("INSERT INTO t VALUES (2)", &[(b'C', b"P\0")]).await, None);
+    let flushed = run("INSERT INTO t VALUES (3)", &[(b'H', b"")]).await;
+    assert_eq!(flushed.as_deref(), Some("40001"), "what comes after a Flush is not known");
+    assert_eq!(strings(&client, "SELECT id FROM t ORDER BY id").await, ["1", "2"]);
 }

@@ -133,3 +133,29 @@ async fn rows_of_a_dropped_table_are_in_nobodys_way() {
         maker.batch_execute("DROP TABLE t").await.expect("dropped");
     }
 }
+
+#[tokio::test]
+async fn a_table_that_changes_elsewhere_while_a_statement_is_prepared_is_a_conflict() {
+    let server = Server::start().await;
+    let there = Server::over(server.gateway.clone(), ServerOptions::default()).await.connect().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)").await.expect("created");
+    assert_eq!(strings(&client, "SELECT * FROM t").await, ["1"], "the table is known here");
+    there.batch_execute("ALTER TABLE t ADD COLUMN n int DEFAULT 2").await.expect("altered");
+    let prepared = client.prepare("SELECT * FROM t").await.expect("told of the table as it was known here");
+    assert_eq!(code(client.query(&prepared, &[]).await), "40001");
+    assert_eq!(code(client.query(&prepared, &[]).await), "0A000", "the client is to prepare it again");
+    let again = client.prepare("SELECT * FROM t").await.expect("told of the table as it is");
+    assert_eq!(client.query(&again, &[]).await.expect("rows")[0].len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_constraint_refuses_that_was_dropped_elsewhere_is_taken() {
+    let server = Server::start().await;
+    let there = Server::over(server.gateway.clone(), ServerOptions::default()).await.connect().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int NOT NULL, v varchar(1))").await.expect("created");
+    client.batch_execute("INSERT INTO t VALUES (1, 1, 'a')").await.expect("inserted");
+    there.batch_execute("ALTER TABLE t ALTER n DROP NOT NULL, ALTER v TYPE text").await.expect("altered");
+    client.execute("INSERT INTO t VALUES (2, NULL, 'long')", &[]).await.expect("taken");
+}

@@ -33,6 +33,29 @@ async fn settings_of_a_transaction_end_with_it() {
 }
 
 #[tokio::test]
+async fn what_was_set_beside_a_statement_that_failed_is_undone() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    assert_eq!(code(client.batch_execute("SET statement_timeout = 7000; SELECT 1 / 0").await), "22012");
+    assert_eq!(strings(&client, "SHOW statement_timeout").await, ["0"]);
+    client.batch_execute("SET statement_timeout = 7000; SELECT 1").await.expect("run");
+    client.batch_execute("SET statement_timeout = 8000; BEGIN; ROLLBACK").await.expect("rolled back");
+    assert_eq!(strings(&client, "SHOW statement_timeout").await, ["7000"]);
+    client.batch_execute("SET statement_timeout = 8000; BEGIN; COMMIT").await.expect("committed");
+    assert_eq!(strings(&client, "SHOW statement_timeout").await, ["8000"]);
+}
+
+#[tokio::test]
+async fn a_text_that_asks_for_a_setting_is_told_what_it_is_by_then() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    let asked = "SELECT current_setting('statement_timeout')";
+    assert_eq!(strings(&client, asked).await, ["0"]);
+    client.batch_execute("SET statement_timeout = 5000").await.expect("set");
+    assert_eq!(strings(&client, asked).await, ["5000"]);
+}
+
+#[tokio::test]
 async fn regions_are_shown() {
     let server = Server::start().await;
     let client = server.connect().await;

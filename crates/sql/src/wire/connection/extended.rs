@@ -1,7 +1,7 @@
 //! The extended protocol: statements are prepared, given parameters as portals, and run, until Sync.
 //!
 //! Outside BEGIN, all that is run up to a Sync is one transaction. Most clients run one statement per Sync, and that one
-//! should have the rules of autocommit. So an Execute looks at the message that follows it: if that is the Sync, and
+//! should have the rules of autocommit. So an Execute looks at the messages that follow it: if there is none but Close up to the Sync, and
 //! nothing ran since the last one, the statement stands alone. (A client that waits for the answer of an Execute must
 //! send a Flush or a Sync after it, so there is always a next message.)
 
@@ -219,8 +219,7 @@ impl Connection {
             self.session.restart_clock();
         } else {
             self.attend().await?;
-            let follows = self.reader.peek().await?;
-            let company = if rows_max == 0 && matches!(follows, Some(Request::Sync)) { Company::Alone } else { Company::Batch };
+            let company = self.company().await?;
             let outcome = match self.session.execute(&statement, &portal.parameters, company).await {
                 Ok(outcome) => outcome,
                 Err(error) => return Ok(Err(error)),
@@ -246,6 +245,13 @@ impl Connection {
         self.run_portal(name, portal, rows_max).await
     }
 
+    /// Whether the Sync is all that follows, but for portals and statements that are closed before it. The client may wait after a Flush, so what
+    /// comes after that is not looked at.
+    async fn company(&mut self) -> Result<Company, Ending> {
+        let follows = self.reader.peek_past(|request| matches!(request, Request::Close { .. })).await?;
+        Ok(if matches!(follows, Some(Request::Sync)) { Company::Alone } else { Company::Batch })
+    }
+
     async fn run_portal(&mut self, name: String, mut portal: Portal, rows_max: usize) -> Result<SqlResult<()>, Ending> {
         portal.waiting = None;
         let rows = portal.rows.as_mut().expect("a portal that runs has rows");
@@ -258,10 +264,7 @@ impl Connection {
                 if let Err(error) = self.attend_within_statement().await? {
                     return Ok(Err(error));
                 }
-                let company = match self.reader.peek().await? {
-                    Some(Request::Sync) => Company::Alone,
-                    _ => Company::Batch,
-                };
+                let company = self.company().await?;
                 self.finish_statement(company, tag).await
             }
             Ok(Sent::Some) => {
