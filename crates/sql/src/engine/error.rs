@@ -33,7 +33,7 @@ pub fn from_datafusion(error: &DataFusionError) -> SqlError {
             Some(error) => error.clone(),
             None => match inner.downcast_ref::<DataFusionError>() {
                 Some(inner) => from_datafusion(inner),
-                None => SqlError::internal(inner.to_string()),
+                None => prose::of_other(inner.to_string()),
             },
         },
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => from_datafusion(inner),
@@ -44,17 +44,20 @@ pub fn from_datafusion(error: &DataFusionError) -> SqlError {
             SchemaError::AmbiguousReference { field } => {
                 SqlError::new(SqlState::AmbiguousColumn, format!("column reference \"{}\" is ambiguous", field.name))
             }
+            SchemaError::DuplicateQualifiedField { qualifier, .. } => {
+                SqlError::new(SqlState::DuplicateAlias, format!("table name \"{}\" specified more than once", qualifier.table()))
+            }
             other => SqlError::new(SqlState::DuplicateColumn, other.to_string()),
         },
         DataFusionError::NotImplemented(text) => SqlError::unsupported(text.clone()),
-        DataFusionError::Plan(text) => SqlError::new(prose::of_plan(text), text),
+        DataFusionError::Plan(text) => prose::of_planner(text),
         DataFusionError::ResourcesExhausted(text) => {
             let message = format!("the queries of this site need more than {} MiB together", QUERY_MEMORY_BYTES_MAX >> 20);
             let hint = "Sort, group or join fewer rows, or try again when others have ended.";
             SqlError::new(SqlState::OutOfMemory, message).with_detail(text.clone()).with_hint(hint)
         }
         DataFusionError::Execution(text) => SqlError::new(prose::of_execution(text), text),
-        other => SqlError::internal(other.strip_backtrace()),
+        other => prose::of_other(other.strip_backtrace()),
     }
 }
 
@@ -63,11 +66,15 @@ fn from_arrow(error: &datafusion::arrow::error::ArrowError) -> SqlError {
     match error {
         ArrowError::DivideByZero => SqlError::new(SqlState::DivisionByZero, "division by zero"),
         ArrowError::ArithmeticOverflow(text) => SqlError::new(SqlState::NumericValueOutOfRange, text.clone()),
+        // Texts are read by functions of our own.
+        ArrowError::CastError(text) if text.starts_with("Can't cast value") => {
+            SqlError::new(SqlState::NumericValueOutOfRange, text.clone())
+        }
         ArrowError::CastError(text) | ArrowError::ParseError(text) => SqlError::new(SqlState::InvalidTextRepresentation, text.clone()),
         ArrowError::ExternalError(inner) => match inner.downcast_ref::<SqlError>() {
             Some(error) => error.clone(),
             None => inner.downcast_ref::<DataFusionError>().map_or_else(|| SqlError::internal(inner.to_string()), from_datafusion),
         },
-        other => SqlError::internal(other.to_string()),
+        other => prose::of_other(other.to_string()),
     }
 }

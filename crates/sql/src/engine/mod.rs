@@ -8,12 +8,15 @@ mod batch;
 pub mod bounded;
 mod casts;
 mod error;
+pub mod functions;
 pub mod limits;
 mod multisets;
 mod nullable;
 mod prose;
+mod reading;
 mod rounding;
 pub mod row_function;
+pub mod settling;
 pub mod tree;
 
 pub use batch::batch_of;
@@ -72,7 +75,7 @@ impl Engine {
             .with_config(config())
             .with_runtime_env(runtime)
             .with_expr_planners(SessionStateDefaults::default_expr_planners())
-            .with_scalar_functions(arrays::with_functions(SessionStateDefaults::default_scalar_functions()))
+            .with_scalar_functions(functions::with_functions(arrays::with_functions(SessionStateDefaults::default_scalar_functions())))
             .with_aggregate_functions(aggregates::with_functions(SessionStateDefaults::default_aggregate_functions()))
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .with_table_function_list(SessionStateDefaults::default_table_functions())

@@ -65,9 +65,18 @@ pub fn function(name: &'static str, returns: DataType, body: impl Fn(&[Datum]) -
 /// The type that two constants name: its number and its modifier.
 pub fn of_number(oid: &Expr, modifier: &Expr) -> Option<SqlType> {
     match (oid, modifier) {
-        (Expr::Literal(Datum::Int64(Some(oid)), _), Expr::Literal(Datum::Int64(Some(modifier)), _)) => {
-            SqlType::from_oid(u32::try_from(*oid).ok()?, i32::try_from(*modifier).ok()?)
+        (Expr::Literal(oid, _), Expr::Literal(modifier, _)) => {
+            SqlType::from_oid(u32::try_from(whole_number(oid)?).ok()?, i32::try_from(whole_number(modifier)?).ok()?)
         }
+        _ => None,
+    }
+}
+
+/// A whole number that is written in a statement.
+pub fn whole_number(value: &Datum) -> Option<i64> {
+    match value {
+        Datum::Int32(number) => number.map(i64::from),
+        Datum::Int64(number) => *number,
         _ => None,
     }
 }

@@ -33,8 +33,8 @@ sql_states! {
     /// A valid request for something that Rhumb does not do.
     /// Way out: write it another way; the hint, if there is one, says how.
     FeatureNotSupported = "0A000",
-    /// A statement would change the same row twice.
-    /// Way out: leave one of the rows out.
+    /// A statement would change the same row twice, or a subquery that stands for a value has several rows.
+    /// Way out: leave one of the rows out, as by `LIMIT 1`.
     CardinalityViolation = "21000",
     /// Too long for `varchar(n)` or `char(n)`.
     /// Way out: shorten the text, or take a longer type.
@@ -63,9 +63,21 @@ sql_states! {
     /// `ESCAPE` with more than one character.
     /// Way out: escape by one character, or by none.
     InvalidEscapeSequence = "22025",
+    /// A root of a negative number, and the like.
+    /// Way out: leave such numbers out, as by `CASE`.
+    InvalidArgumentForPowerFunction = "2201F",
+    /// A negative `LIMIT`.
+    /// Way out: pass a number from 0 on.
+    InvalidRowCountInLimitClause = "2201W",
+    /// A negative `OFFSET`.
+    /// Way out: pass a number from 0 on.
+    InvalidRowCountInResultOffsetClause = "2201X",
     /// A sequence that has come to its end.
     /// Way out: alter its bounds, or take a wider type.
     SequenceGeneratorLimitExceeded = "2200H",
+    /// A pattern that is no regular expression.
+    /// Way out: mend the pattern as the message says.
+    InvalidRegularExpression = "2201B",
     /// Text that does not spell a value of its type.
     /// Way out: write the value as its type does.
     InvalidTextRepresentation = "22P02",
@@ -144,18 +156,27 @@ sql_states! {
     /// The object exists already.
     /// Way out: take another name, or drop the other object first.
     DuplicateObject = "42710",
+    /// Two tables of one name in a query.
+    /// Way out: give one of them an alias.
+    DuplicateAlias = "42712",
     /// A function or procedure of that name exists already.
     /// Way out: take another name, or drop the other one first.
     DuplicateFunction = "42723",
+    /// A column beside aggregates that is not grouped by, or an aggregate where there are no groups.
+    /// Way out: name the column in `GROUP BY`, or aggregate it; put conditions on aggregates into `HAVING`.
+    GroupingError = "42803",
     /// The two types do not go together.
     /// Way out: cast one to the type of the other.
     DatatypeMismatch = "42804",
     /// A name for the wrong kind of thing.
     /// Way out: name the right kind.
     WrongObjectType = "42809",
-    /// A foreign key whose columns there are none of, or no key over.
+    /// A foreign key that references the wrong number of columns, or columns with no key over them.
     /// Way out: reference all columns of the primary key or of a unique constraint, as many as the foreign key has.
     InvalidForeignKey = "42830",
+    /// A cast that there is not.
+    /// Way out: cast to text first, or write the value otherwise.
+    CannotCoerce = "42846",
     /// No such function, operator or procedure, or none that takes these arguments.
     /// Way out: name one that is there, or cast its arguments.
     UndefinedFunction = "42883",
@@ -177,8 +198,8 @@ sql_states! {
     /// The table or index exists already.
     /// Way out: take another name, or drop the other one first.
     DuplicateTable = "42P07",
-    /// `ON CONFLICT` names columns that no unique index covers.
-    /// Way out: name the columns of the primary key or of a unique index.
+    /// `ON CONFLICT` names columns that no unique index covers, or `ORDER BY` or `GROUP BY` a column that the result has not.
+    /// Way out: name the columns of the primary key or of a unique index; select what is ordered by.
     InvalidColumnReference = "42P10",
     /// A procedure that cannot be defined so.
     /// Way out: define it as the message says.

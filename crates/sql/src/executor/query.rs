@@ -2,13 +2,14 @@
 
 use super::Running;
 use super::result::{ResultColumn, RowStream, column_of, rows_of};
+use crate::engine::arrays::typing::told_type;
 use crate::engine::{Engine, from_datafusion, from_panic, guarded};
 use crate::error::SqlResult;
-use crate::types::Datum;
+use crate::types::{Datum, SqlType};
 use datafusion::common::ParamValues;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Limit, LogicalPlan, Sort};
 use datafusion::physical_plan::execute_stream;
 use futures::FutureExt;
 use std::panic::AssertUnwindSafe;
@@ -25,6 +26,19 @@ impl QueryPlan {
     /// The names and types of its columns.
     pub fn columns(&self) -> Arc<[ResultColumn]> {
         self.plan.schema().fields().iter().map(|field| column_of(field)).collect()
+    }
+
+    /// The types of its columns; `None` for one that is a constant without a type.
+    pub fn told_types(&self) -> Vec<Option<SqlType>> {
+        let mut plan = &self.plan;
+        while let LogicalPlan::Sort(Sort { input, .. }) | LogicalPlan::Limit(Limit { input, .. }) = plan {
+            plan = input;
+        }
+        match plan {
+            LogicalPlan::Projection(projection) => projection.expr.iter().map(|expr| told_type(expr, projection.input.schema())).collect(),
+            LogicalPlan::Values(values) => vec![None; values.schema.fields().len()],
+            other => other.schema().fields().iter().map(|field| SqlType::of_field(field)).collect(),
+        }
     }
 
     /// Runs it; rows are read as the stream is polled.

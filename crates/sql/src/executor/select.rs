@@ -154,13 +154,17 @@ impl Select {
     }
 }
 
-/// The value of a LIMIT or OFFSET; `None` for NULL.
+/// The value of a LIMIT or OFFSET; `None` for NULL. Errors 2201W, 2201X.
 fn row_count(expr: &Expr, parameters: &[Datum], name: &str) -> SqlResult<Option<usize>> {
+    let negative = match name {
+        "OFFSET" => SqlState::InvalidRowCountInResultOffsetClause,
+        _ => SqlState::InvalidRowCountInLimitClause,
+    };
     match coerce(&SqlType::Int8, constant(expr, parameters)?)? {
         Datum::Int64(None) => Ok(None),
-        Datum::Int64(Some(count)) => usize::try_from(count)
-            .map(Some)
-            .map_err(|_| SqlError::new(SqlState::InvalidParameterValue, format!("{name} must not be negative"))),
+        Datum::Int64(Some(count)) => {
+            usize::try_from(count).map(Some).map_err(|_| SqlError::new(negative, format!("{name} must not be negative")))
+        }
         other => Err(SqlError::internal(format!("{other} is no number of rows"))),
     }
 }

@@ -37,7 +37,7 @@ pub use tokens::{TokenCall, token_call};
 
 use crate::error::{SqlError, SqlResult};
 use crate::stack::on_large_stack;
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{DataType, Expr, Statement as Sql};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -80,6 +80,7 @@ fn parse_here(sql: &str) -> SqlResult<Vec<Statement>> {
 
 fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> {
     let as_of = take_as_of(&mut tokens);
+    let is_bare = !tokens.iter().any(|token| token.token == Token::LParen);
     sequence::order_identity_options(&mut tokens);
     let mut parser = parser(tokens.clone());
     let read_here = classify::database(&mut parser)
@@ -100,6 +101,9 @@ fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> 
             });
             let parsed = parsed.map_err(|error| error::from_parser(sql, error))?;
             relations::check(&parsed)?;
+            if is_bare && matches!(&parsed, Sql::CreateTable(table) if table.columns.is_empty() && table.query.is_none()) {
+                return Err(SqlError::syntax("syntax error at end of input").with_hint("Name the columns of the table in brackets."));
+            }
             let kind = classify::classify(parsed)?;
             match database {
                 Some(name) => classify::alter_database(name, kind)?,
@@ -126,6 +130,11 @@ pub fn expression(text: &str) -> Result<Expr, ParserError> {
         Token::EOF => Ok(expr),
         _ => parser.expected("end of expression", parser.peek_token()),
     }
+}
+
+/// The type that `text` names.
+pub fn data_type(text: &str) -> Result<DataType, ParserError> {
+    Parser::new(&PostgreSqlDialect {}).try_with_sql(text)?.parse_data_type()
 }
 
 /// The text of an expression for the catalog to keep. Error 0A000 for one that would be read as another: the printer of the parser's trees does

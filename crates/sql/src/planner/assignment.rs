@@ -1,10 +1,12 @@
 //! `SET column = expression`, in UPDATE and in ON CONFLICT DO UPDATE.
 
 use super::expression::{Compiler, Expressions, is_default};
+use super::rewrite;
+use crate::context::Facts;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::assignment::{Amendment, Amendments, Assignments};
-use crate::parser::fold;
-use crate::schema::{Identity, TableDescriptor};
+use crate::parser::{self, fold};
+use crate::schema::{Column, Identity, TableDescriptor};
 use crate::storage::operations;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::sql::sqlparser::ast::{self, AssignmentTarget};
@@ -17,7 +19,8 @@ pub fn target<'a>(table: &TableDescriptor, assignment: &'a ast::Assignment) -> S
     let AssignmentTarget::ColumnName(name) = &assignment.target else {
         return Err(SqlError::unsupported("assignment to several columns at once is not supported"));
     };
-    let name = name.0.last().and_then(ast::ObjectNamePart::as_ident).map(fold).unwrap_or_default();
+    // What stands before a dot would be a column, and what follows it a field of its.
+    let name = name.0.first().and_then(ast::ObjectNamePart::as_ident).map(fold).unwrap_or_default();
     let column = table.column(&name).ok_or_else(|| {
         let message = format!("column \"{name}\" of relation \"{}\" does not exist", table.name);
         SqlError::new(SqlState::UndefinedColumn, message)
@@ -39,12 +42,63 @@ pub fn plan(expressions: &mut Expressions<'_>, table: &TableDescriptor, assignme
             let message = format!("multiple assignments to same column \"{}\"", table.columns[column].name);
             return Err(SqlError::syntax(message));
         }
-        if is_default(value) {
-            return Err(SqlError::unsupported("SET column = DEFAULT is not supported"));
-        }
-        planned.push((column, expressions.plan(value, Some(&table.columns[column].ty), "an assignment")?));
+        planned.push((column, expressions.plan_assigned(value, &table.columns[column], "an assignment")?));
     }
     Ok(planned)
+}
+
+/// Assignments one by one, of `(a, b) = (1, 2)` too, and what `DEFAULT` stands for. Errors: 0A000, 42601, 42703.
+pub fn written_out(assignments: &[ast::Assignment], table: &TableDescriptor, facts: &Facts) -> SqlResult<Vec<ast::Assignment>> {
+    let mut each = one_by_one(assignments)?;
+    for assignment in &mut each {
+        let (column, value) = target(table, assignment)?;
+        if is_default(value) {
+            assignment.value = default_of(&table.columns[column], facts)?;
+        }
+    }
+    Ok(each)
+}
+
+fn one_by_one(assignments: &[ast::Assignment]) -> SqlResult<Vec<ast::Assignment>> {
+    let mut each = Vec::with_capacity(assignments.len());
+    for assignment in assignments {
+        let AssignmentTarget::Tuple(columns) = &assignment.target else {
+            each.push(assignment.clone());
+            continue;
+        };
+        let values = match &assignment.value {
+            ast::Expr::Tuple(values) => values.as_slice(),
+            ast::Expr::Nested(value) if columns.len() == 1 => std::slice::from_ref(&**value),
+            _ => {
+                return Err(SqlError::unsupported("assignment to several columns takes a row of as many expressions")
+                    .with_hint("Assign to each column by itself."));
+            }
+        };
+        if values.len() != columns.len() {
+            return Err(SqlError::syntax("number of columns does not match number of values"));
+        }
+        let one = |(column, value): (&ast::ObjectName, &ast::Expr)| ast::Assignment {
+            target: AssignmentTarget::ColumnName(column.clone()),
+            value: value.clone(),
+        };
+        each.extend(columns.iter().zip(values).map(one));
+    }
+    Ok(each)
+}
+
+/// The value that a column has by itself. Error 0A000 if its sequence gives it one.
+fn default_of(column: &Column, facts: &Facts) -> SqlResult<ast::Expr> {
+    if column.identity.is_some() {
+        return Err(SqlError::unsupported("SET column = DEFAULT is not supported where a sequence gives the column its values"));
+    }
+    match &column.default {
+        None => Ok(ast::Expr::Value(ast::Value::Null.into())),
+        Some(text) => {
+            let mut default = parser::expression(text).map_err(|error| SqlError::corrupted("a default", error))?;
+            rewrite::rewrite(&mut default, facts)?;
+            Ok(default)
+        }
+    }
 }
 
 /// The new values that follow from the old ones without their being read; `None` if not all of them are such.

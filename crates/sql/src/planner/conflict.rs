@@ -23,8 +23,9 @@ pub fn plan(expressions: &mut Expressions<'_>, table: &TableDescriptor, on: Opti
     let Some(ast::OnInsert::OnConflict(ast::OnConflict { action: ast::OnConflictAction::DoUpdate(update), .. })) = on else {
         return Ok(None);
     };
-    let assignments = assignment::plan(expressions, table, &update.assignments)?;
-    let filter = update.selection.as_ref().map(|filter| expressions.plan(filter, None, "ON CONFLICT")).transpose()?;
+    let assignments = assignment::written_out(&update.assignments, table, expressions.facts())?;
+    let assignments = assignment::plan(expressions, table, &assignments)?;
+    let filter = update.selection.as_ref().map(|filter| expressions.plan_condition(filter, "WHERE")).transpose()?;
     Ok(Some(Planned { assignments, filter }))
 }
 

@@ -4,12 +4,15 @@
 use super::Planning;
 use super::parameters::{Parameters, require_scalar};
 use super::resolver::Resolver;
-use crate::engine::arrays::settle;
+use crate::context::Facts;
+use crate::engine::arrays::typing::told_type;
 use crate::engine::guarded;
+use crate::engine::settling::{check_condition, settle};
 use crate::engine::tree::rewrite;
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::evaluate::{Compiled, Scope};
 use crate::pg_catalog::System;
+use crate::schema::Column;
 use crate::types::{Datum, SqlType, parse_text};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ExprSchema};
@@ -52,6 +55,30 @@ impl<'a> Expressions<'a> {
         let expr = self.plan_any(expr, expected)?;
         require_scalar(&expr, place)?;
         Ok(expr)
+    }
+
+    /// Plans a condition on one row. Error 42804 for what is no truth value.
+    pub fn plan_condition(&mut self, expr: &ast::Expr, place: &str) -> SqlResult<Expr> {
+        let planned = self.plan(expr, Some(&SqlType::Bool), place)?;
+        check_condition(&planned, &self.schema, place)?;
+        Ok(planned)
+    }
+
+    /// Refuses a condition of `WHERE` that is no truth value. Error 42804.
+    pub fn check_condition(&self, planned: &Expr) -> SqlResult<()> {
+        check_condition(planned, &self.schema, "WHERE")
+    }
+
+    /// Plans what `column` is assigned. Error 42804 for an expression whose type does not become the column's by itself.
+    pub fn plan_assigned(&mut self, expr: &ast::Expr, column: &Column, place: &str) -> SqlResult<Expr> {
+        let planned = self.plan(expr, Some(&column.ty), place)?;
+        told_type(&planned, &self.schema).map_or(Ok(()), |ty| check_assigned(&ty, column))?;
+        Ok(planned)
+    }
+
+    /// What the session says about itself.
+    pub fn facts(&self) -> &'a Facts {
+        self.cx.facts
     }
 
     /// The parameters, with what was learnt of them.
@@ -99,6 +126,15 @@ impl Compiler<'_> {
         let (_, field) = guarded(|| expr.to_field(&schema))?;
         Ok(SqlType::of_field(&field).unwrap_or(SqlType::Text))
     }
+}
+
+/// Refuses a value of type `from` for `column`, if only a cast makes one of the column's type of it. Error 42804.
+pub fn check_assigned(from: &SqlType, column: &Column) -> SqlResult<()> {
+    if from.assigns_to(&column.ty) {
+        return Ok(());
+    }
+    let message = format!("column \"{}\" is of type {} but expression is of type {}", column.name, column.ty.name(), from.name());
+    Err(SqlError::new(SqlState::DatatypeMismatch, message).with_hint("You will need to rewrite or cast the expression."))
 }
 
 /// True if the expression holds a query.

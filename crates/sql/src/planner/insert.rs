@@ -3,7 +3,7 @@
 use super::Planning;
 use super::conflict;
 use super::defaults::defaults;
-use super::expression::{Compiler, Expressions, holds_query, is_default};
+use super::expression::{Compiler, Expressions, check_assigned, holds_query, is_default};
 use super::parameters::Parameters;
 use super::query;
 use super::returning;
@@ -73,6 +73,9 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, insert: ast::Insert) ->
         Some(plan) => {
             let columns = given(&table, columns, plan.columns().len(), &insert.columns)?;
             check_generated(&table, &columns, &[])?;
+            for (ty, &column) in plan.told_types().into_iter().zip(&columns) {
+                ty.map_or(Ok(()), |ty| check_assigned(&ty, &table.columns[column]))?;
+            }
             (columns, Source::Query(plan))
         }
         None => {
@@ -177,8 +180,11 @@ fn plan_values(
                     if is_default(expr) {
                         return Ok(None);
                     }
-                    let ty = columns.get(position).map(|&column| &table.columns[column].ty);
-                    expressions.plan(expr, ty, "VALUES").map(Some)
+                    let planned = match columns.get(position) {
+                        Some(&column) => expressions.plan_assigned(expr, &table.columns[column], "VALUES"),
+                        None => expressions.plan(expr, None, "VALUES"),
+                    };
+                    planned.map(Some)
                 })
                 .collect()
         })

@@ -22,6 +22,7 @@ mod expression;
 mod grouping;
 mod insert;
 mod lateral;
+mod literals;
 mod modify;
 mod parameters;
 mod patterns;
@@ -35,6 +36,7 @@ mod select;
 mod sequence;
 mod singleton;
 mod tokens;
+mod values;
 mod windows;
 mod writer;
 
@@ -73,9 +75,23 @@ pub struct Planning<'a> {
 /// Plans a statement that reads or writes rows, with the tables that the transaction sees. Error 54011 if the client could not
 /// be told of all its columns.
 pub async fn plan(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
-    let plan = of_any_width(cx, active, kind).await?;
+    let mut plan = of_any_width(cx, active, kind).await?;
+    // The value is in the plan.
+    plan.once |= reads_settings(kind);
     check_columns(plan.columns.as_ref().map_or(0, |columns| columns.len()))?;
     Ok(plan)
+}
+
+/// True if the statement asks for the value of a setting.
+fn reads_settings(kind: &StatementKind) -> bool {
+    match kind {
+        StatementKind::Query { query, .. } | StatementKind::Numbers(query) => rewrite::reads_settings(query),
+        StatementKind::Insert(insert) => rewrite::reads_settings(insert),
+        StatementKind::Update(update) => rewrite::reads_settings(update),
+        StatementKind::Delete(delete) => rewrite::reads_settings(delete),
+        StatementKind::Call { arguments, .. } => arguments.iter().any(rewrite::reads_settings),
+        _ => false,
+    }
 }
 
 async fn of_any_width(cx: Planning<'_>, active: &mut Active, kind: &StatementKind) -> SqlResult<Plan> {
@@ -111,7 +127,7 @@ async fn of_any_width(cx: Planning<'_>, active: &mut Active, kind: &StatementKin
             let mut insert = insert.clone();
             let (taken, hints) = sequence::taken_from_values(cx, active, &mut insert).await?;
             let cx = Planning { hints: &hints, ..cx };
-            rewrite::rewrite(&mut insert, cx.facts)?;
+            rewrite::rewrite_insert(&mut insert, cx.facts)?;
             insert::plan(cx, active, *insert).await.map(|plan| taken.into_plan(plan))
         }
         StatementKind::Update(update) => {

@@ -42,13 +42,14 @@ pub async fn plan_update(cx: Planning<'_>, active: &mut Active, update: ast::Upd
         Some(ast::UpdateTableFromKind::BeforeSet(from) | ast::UpdateTableFromKind::AfterSet(from)) => from,
     };
     let target = target(cx, active, update.table.relation.clone(), others, update.selection.clone()).await?;
-    let values_query = update.assignments.iter().any(|assignment| holds_query(&assignment.value));
+    let assignments = assignment::written_out(&update.assignments, &target.table, cx.facts)?;
+    let values_query = assignments.iter().any(|assignment| holds_query(&assignment.value));
     if target.is_simple() && !values_query {
-        return plan_by_keys(cx, active, target, &update, Some(&update.assignments), update.returning.clone()).await;
+        return plan_by_keys(cx, active, target, &update, Some(&assignments), update.returning.clone()).await;
     }
     let mut columns = Vec::new();
     let mut values = Vec::new();
-    for assignment in &update.assignments {
+    for assignment in &assignments {
         let (column, value) = assignment::target(&target.table, assignment)?;
         columns.push(column);
         values.push(value.clone());
@@ -105,7 +106,7 @@ async fn plan_by_keys(
     let Target { table, name, selection, .. } = target;
     let scope = Scope::default().with(&name, &table.arrow_schema());
     let mut expressions = Expressions::new(cx, scope, Parameters::of(statement, cx.hints)?)?;
-    let filter = selection.as_ref().map(|selection| expressions.plan(selection, Some(&SqlType::Bool), "WHERE")).transpose()?;
+    let filter = selection.as_ref().map(|selection| expressions.plan_condition(selection, "WHERE")).transpose()?;
     let assignments = assignments.map(|assignments| assignment::plan(&mut expressions, &table, assignments)).transpose()?;
     let returning = returning.map(|items| returning::plan(&mut expressions, &table, &name, items)).transpose()?;
     let access = Access::of(&table, filter.as_slice());

@@ -4,7 +4,7 @@
 use super::plainer;
 use crate::engine::analyze;
 use crate::engine::bounded::{is_growing, share};
-use crate::engine::tree::visit;
+use crate::engine::tree::{any, visit};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::FieldRef;
@@ -145,5 +145,11 @@ pub fn require_scalar(expr: &Expr, place: &str) -> SqlResult<()> {
     if analyze::is_scalar(expr) {
         return Ok(());
     }
-    Err(SqlError::unsupported(format!("subqueries, aggregates and window functions are not supported in {place}")))
+    if any(expr, &mut |part| matches!(part, Expr::AggregateFunction(_))) {
+        return Err(SqlError::new(SqlState::GroupingError, format!("aggregate functions are not allowed in {place}")));
+    }
+    if any(expr, &mut |part| matches!(part, Expr::WindowFunction(_))) {
+        return Err(SqlError::new(SqlState::WindowingError, format!("window functions are not allowed in {place}")));
+    }
+    Err(SqlError::unsupported(format!("subqueries are not supported in {place}")))
 }

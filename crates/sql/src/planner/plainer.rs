@@ -6,7 +6,7 @@ use crate::parser::names::{MARK, select};
 use crate::parser::{fold, plain_arguments};
 use crate::types::SqlType;
 use datafusion::sql::sqlparser::ast::{
-    Array, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    Array, ArrayElemTypeDef, BinaryOperator, DataType, Expr, Fetch, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, LimitClause, ObjectName, ObjectNamePart, Query, Select, SelectItem, TableAlias, TableAliasColumnDef,
     TableFactor, TableWithJoins, Value, Visitor,
 };
@@ -103,6 +103,25 @@ pub fn keep_order(query: &mut Query) {
         let all = Expr::Value(Value::Number(i64::MAX.to_string(), false).into());
         query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(all), offset: None, limit_by: Vec::new() });
     }
+}
+
+/// `FETCH FIRST 2 ROWS ONLY` is `LIMIT 2`.
+pub fn fetch_as_limit(query: &mut Query) -> SqlResult<()> {
+    let Some(Fetch { with_ties, percent, quantity }) = query.fetch.take() else { return Ok(()) };
+    if with_ties || percent {
+        return Err(SqlError::unsupported("FETCH FIRST takes neither WITH TIES nor PERCENT"));
+    }
+    let rows = quantity.unwrap_or_else(|| Expr::Value(Value::Number("1".into(), false).into()));
+    let (limit, offset) = match query.limit_clause.take() {
+        None => (None, None),
+        Some(LimitClause::LimitOffset { limit, offset, .. }) => (limit, offset),
+        Some(LimitClause::OffsetCommaLimit { .. }) => return Err(SqlError::syntax("LIMIT #,# syntax is not supported")),
+    };
+    if limit.is_some() {
+        return Err(SqlError::syntax("multiple LIMIT clauses not allowed"));
+    }
+    query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(rows), offset, limit_by: Vec::new() });
+    Ok(())
 }
 
 /// `ARRAY(SELECT …)`: the rows of a query as an array.

@@ -3,8 +3,8 @@
 use super::parameters::Parameters;
 use super::resolver::Resolver;
 use super::{Planning, grouping};
-use crate::engine::arrays::settle_plan;
 use crate::engine::guarded;
+use crate::engine::settling::settle_plan;
 use crate::error::SqlResult;
 use crate::executor::query::QueryPlan;
 use crate::executor::result::{ResultColumn, column_of};
@@ -105,7 +105,10 @@ fn with_types_of_unions(plan: LogicalPlan, options: &ConfigOptions) -> Result<Lo
         let types =
             |input: &Arc<LogicalPlan>| -> Vec<DataType> { input.schema().fields().iter().map(|field| field.data_type().clone()).collect() };
         let first = union.inputs.first().map(types).unwrap_or_default();
-        let differs = |(one, other): (&DataType, DataType)| *one != other && one.is_numeric() && other.is_numeric();
+        let both = |one: &DataType, other: &DataType, is: fn(&DataType) -> bool| is(one) && is(other);
+        let differs = |(one, other): (&DataType, DataType)| {
+            *one != other && (both(one, &other, DataType::is_numeric) || both(one, &other, DataType::is_temporal))
+        };
         union.inputs.iter().any(|input| first.iter().zip(types(input)).any(differs))
     };
     let found = plan.exists(|node| Ok(matches!(node, LogicalPlan::Union(union) if is_mixed(union))))?;

@@ -1,6 +1,6 @@
 //! The names that the query engine's planner may meet: the tables of one statement, functions, types.
 
-use crate::engine::{Engine, arrays, bounded};
+use crate::engine::{Engine, bounded, settling};
 use crate::error::{SqlError, SqlState};
 use crate::parser::names::MARK;
 use crate::pg_catalog::System;
@@ -32,7 +32,7 @@ impl<'a> Resolver<'a> {
     pub fn new(engine: &'a Engine, names: System, made_max: u64) -> Resolver<'a> {
         let state = engine.timeless_state();
         let mut planners: Vec<Arc<dyn ExprPlanner>> =
-            vec![Arc::new(arrays::Planner { bytes_max: made_max }), Arc::new(bounded::Planner { bytes_max: made_max })];
+            vec![Arc::new(settling::Planner { bytes_max: made_max }), Arc::new(bounded::Planner { bytes_max: made_max })];
         planners.extend(state.expr_planners().iter().cloned());
         Resolver { state, names, planners, made_max }
     }

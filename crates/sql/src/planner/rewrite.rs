@@ -5,46 +5,73 @@
 //! - `OPERATOR(pg_catalog.~)` becomes the operator, and `COLLATE` is dropped: text is ordered by its bytes;
 //! - the types that only system tables have become text and numbers;
 //! - `= ANY (ARRAY[…])` becomes `IN`, and patterns of `LIKE` are escaped by backslashes;
-//! - text cast to `uuid` or `bytea` is put into its canonical form, and `gen_random_uuid()` is a function of the query engine;
+//! - text cast to `uuid`, `bytea` or `numeric` is put into its canonical form, and timestamps have microseconds, and `gen_random_uuid()` is a function of the query engine;
 //! - comparisons of rows are those of their parts, `SIMILAR TO` is a regular expression, and `-2 ^ 2` the power of a negative number;
-//! - a window that names another has all of its definition, and a text that is a condition is read as a truth value.
+//! - a window that names another has all of its definition, and a text that is a condition is read as a truth value;
+//! - the values of a column of `VALUES` have one type.
 
-use super::{lateral, patterns, plainer, rows, windows};
-use crate::context::Facts;
+use super::{lateral, literals, patterns, plainer, rows, values, windows};
+use crate::context::{CURRENT_SETTING, Facts};
 use crate::engine::arrays::SUBSCRIPTS;
+use crate::engine::functions::EXTRACT;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::names::MARK;
 use crate::parser::{self, NumberFunction, unqualified};
 use crate::pg_catalog::{CLASS_NAME, CLASS_OID, reads_system_tables, schema_table};
-use crate::types::{Datum, SqlType, parse_text, several_dimensions, to_text};
+use crate::types::{Datum, NUMERIC_PRECISION_MAX, SqlType, parse_text, several_dimensions, to_text, written_decimal};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint,
-    JoinOperator, ObjectName, ObjectNamePart, Query, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TypedString,
-    UnaryOperator, Value, VisitorMut,
+    AccessExpr, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Insert, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SetExpr, TableAlias, TableAliasColumnDef,
+    TableFactor, TypedString, UnaryOperator, Value, Visitor, VisitorMut,
 };
-use rhumb_generic::{Part, walk_mut};
+use rhumb_generic::{Part, walk, walk_mut};
 use std::ops::ControlFlow;
 
 /// The one function that returns rows. Its column is called as it is itself, or as its alias.
 const GENERATE_SERIES: &str = "generate_series";
 const UNNEST: &str = "unnest";
+/// The digits of a second that a timestamp has. To the query engine it would have nine, and end in 2262.
+const TIMESTAMP_DIGITS: u64 = 6;
 
 /// Rewrites a statement or a part of one.
 pub fn rewrite(part: &mut impl Part, facts: &Facts) -> SqlResult<()> {
-    walk_mut(part, &mut Rewriter { facts, reads_system_tables: false })?;
+    walk_mut(part, &mut Rewriter { facts, reads_system_tables: false, is_assigned: false })?;
     lateral::rewrite(part)
+}
+
+/// Rewrites an INSERT, whose own rows have the types of its columns.
+pub fn rewrite_insert(insert: &mut Insert, facts: &Facts) -> SqlResult<()> {
+    walk_mut(insert, &mut Rewriter { facts, reads_system_tables: false, is_assigned: true })?;
+    lateral::rewrite(insert)
 }
 
 /// Rewrites a query.
 pub fn rewrite_query(query: &mut Box<Query>, facts: &Facts) -> SqlResult<()> {
     let reads_system_tables = reads_system_tables(query);
-    walk_mut(query, &mut Rewriter { facts, reads_system_tables })?;
+    walk_mut(query, &mut Rewriter { facts, reads_system_tables, is_assigned: false })?;
     lateral::rewrite(query)
+}
+
+/// True if a function in it answers what a setting is now.
+pub fn reads_settings(part: &impl Part) -> bool {
+    struct Finder;
+    impl Visitor for Finder {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let is_one = |function: &Function| {
+                function.name.0.last().and_then(ObjectNamePart::as_ident).map(crate::parser::fold).as_deref() == Some(CURRENT_SETTING)
+            };
+            if matches!(expr, Expr::Function(function) if is_one(function)) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    walk(part, &mut Finder).is_err()
 }
 
 struct Rewriter<'a> {
     facts: &'a Facts,
     reads_system_tables: bool,
+    /// True until the query is seen whose rows are inserted.
+    is_assigned: bool,
 }
 
 /// The same call of another function.
@@ -56,6 +83,7 @@ impl VisitorMut for Rewriter<'_> {
     type Break = SqlError;
 
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<SqlError> {
+        literals::keep_of_table(table);
         if let TableFactor::Table { name, alias, args: Some(_), .. } = table
             && name.0.last().and_then(ObjectNamePart::as_ident).map(crate::parser::fold).as_deref() == Some(GENERATE_SERIES)
         {
@@ -94,16 +122,30 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        let is_assigned = std::mem::take(&mut self.is_assigned);
         // Its ORDER BY may name the windows of its SELECT.
+        if let Err(error) = plainer::fetch_as_limit(query) {
+            return ControlFlow::Break(error);
+        }
+        literals::keep_of_query(query);
         match query.body.as_mut() {
             SetExpr::Select(select) => {
                 windows::complete(select, query.order_by.as_mut()).map_or_else(ControlFlow::Break, ControlFlow::Continue)
+            }
+            SetExpr::Values(values) => {
+                if !is_assigned {
+                    values::unify(values);
+                }
+                let queries = values::as_queries(values);
+                queries.into_iter().for_each(|queries| *query.body = queries);
+                ControlFlow::Continue(())
             }
             _ => ControlFlow::Continue(()),
         }
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        literals::keep_of_select(select);
         if plainer::aggregates_in_order(select) {
             for item in &mut select.from {
                 if let TableFactor::Derived { subquery, .. } = &mut item.relation {
@@ -132,6 +174,9 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        if let Expr::Function(function) = expr {
+            literals::keep_of_function(function);
+        }
         // First, so that what is within the list is seen as what it has become.
         if let Some(list) = plainer::list_of_array(expr) {
             *expr = list;
@@ -177,7 +222,7 @@ impl Rewriter<'_> {
         if name == "generate_subscripts"
             && let Some([array, dimension]) = parser::plain_arguments(function).as_deref()
         {
-            if !matches!(dimension, Expr::Value(value) if value.value == Value::Number("1".into(), false)) {
+            if literals::whole(dimension) != Some("1") {
                 return Err(several_dimensions());
             }
             return Ok(Some(plainer::call(UNNEST, vec![plainer::call(SUBSCRIPTS, vec![(*array).clone()])])));
@@ -205,13 +250,25 @@ impl Rewriter<'_> {
     }
 
     fn replacement(&self, expr: &mut Expr) -> SqlResult<Option<Expr>> {
-        if let Some(parts) = rows::by_parts(expr)? {
-            return Ok(Some(parts));
+        if let Some(new) = rows::by_parts(expr)?.or_else(|| literals::typed(expr)) {
+            return Ok(Some(new));
         }
         match expr {
-            Expr::Function(function) => self.called(function),
+            Expr::Function(function) => {
+                literals::release(function);
+                self.called(function)
+            }
             Expr::Array(array) if array.elem.iter().any(|element| matches!(element, Expr::Array(_))) => Err(several_dimensions()),
             Expr::Collate { expr, .. } => Ok(Some((**expr).clone())),
+            Expr::Extract { field, expr, .. } => {
+                Ok(Some(plainer::call(EXTRACT, vec![plainer::text(&field.to_string()), (**expr).clone()])))
+            }
+            Expr::AtTimeZone { timestamp, time_zone } => {
+                Ok(Some(plainer::call("timezone", vec![(**time_zone).clone(), (**timestamp).clone()])))
+            }
+            Expr::UnaryOp { op, expr } if let Some(function) = function_of(*op) => {
+                Ok(Some(plainer::call(function, vec![(**expr).clone()])))
+            }
             Expr::AnyOp { .. } | Expr::AllOp { .. } => Ok(plainer::quantified(expr)),
             Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } => {
                 let escape = escape_char.take().map(|escape| escape.value);
@@ -249,6 +306,20 @@ impl Rewriter<'_> {
                 }
                 Ok(None)
             }
+            Expr::Cast { data_type: DataType::Timestamp(digits @ None, _), .. }
+            | Expr::TypedString(TypedString { data_type: DataType::Timestamp(digits @ None, _), .. }) => {
+                *digits = Some(TIMESTAMP_DIGITS);
+                Ok(None)
+            }
+            Expr::Cast {
+                expr: inner,
+                data_type: DataType::Numeric(ExactNumberInfo::None) | DataType::Decimal(ExactNumberInfo::None),
+                ..
+            } => Ok(literal(inner).and_then(number)),
+            Expr::TypedString(TypedString { data_type: DataType::Numeric(ExactNumberInfo::None), value, .. }) => match &value.value {
+                Value::SingleQuotedString(text) => Ok(number(text)),
+                _ => Ok(None),
+            },
             Expr::TypedString(TypedString { data_type: DataType::Bytea, value, .. }) => match &value.value {
                 Value::SingleQuotedString(text) => bytes(text).map(Some),
                 _ => Ok(None),
@@ -344,6 +415,22 @@ fn literal(expr: &Expr) -> Option<&str> {
     }
 }
 
+/// A text that spells a number, as the number with the decimal places that it is written with. `None` for one that is to be rounded, or is none.
+fn number(text: &str) -> Option<Expr> {
+    let written = written_decimal(text)?;
+    let number = |digits: &str| Expr::Value(Value::Number(digits.to_owned(), false).into());
+    let number = match written.strip_prefix('-') {
+        None => number(&written),
+        Some(digits) => Expr::Nested(Box::new(Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(number(digits)) })),
+    };
+    if written.contains('.') {
+        return Some(number);
+    }
+    // Without decimal places it would be an integer.
+    let data_type = DataType::Numeric(ExactNumberInfo::PrecisionAndScale(NUMERIC_PRECISION_MAX.into(), 0));
+    Some(Expr::Cast { kind: CastKind::DoubleColon, expr: Box::new(number), data_type, array: false, format: None })
+}
+
 /// A text that spells bytes, as a constant of bytes. Error 22P02.
 fn bytes(text: &str) -> SqlResult<Expr> {
     let printed = to_text(&SqlType::Bytea, &parse_text(&SqlType::Bytea, text)?).unwrap_or_default();
@@ -374,6 +461,16 @@ fn random_uuid(function: &Function) -> Expr {
     let text = Function { name: ObjectName::from(vec![Ident::new("uuid")]), ..function.clone() };
     let expr = Box::new(Expr::Function(text));
     Expr::Cast { kind: CastKind::DoubleColon, expr, data_type: DataType::Uuid, array: false, format: None }
+}
+
+/// The function that an operator stands for.
+fn function_of(op: UnaryOperator) -> Option<&'static str> {
+    Some(match op {
+        UnaryOperator::PGAbs => "abs",
+        UnaryOperator::PGSquareRoot => "sqrt",
+        UnaryOperator::PGCubeRoot => "cbrt",
+        _ => return None,
+    })
 }
 
 fn operator(name: &str) -> Option<BinaryOperator> {

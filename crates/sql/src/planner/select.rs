@@ -30,6 +30,7 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, query: &ast::Query) -> 
     if filter.as_ref().is_some_and(|filter| !analyze::is_scalar(filter)) {
         return Ok(None);
     }
+    filter.as_ref().map_or(Ok(()), |filter| expressions.check_condition(filter))?;
     let access = Access::of(&table, filter.as_slice());
     let Some(reverse) = direction(&table, &access, &shape.order) else { return Ok(None) };
     let aggregates = |expressions: &mut Expressions<'_>, item: &ast::SelectItem| match item {

@@ -10,7 +10,6 @@ use crate::executor::writer::{Child, Parent, Rules, Writer};
 use crate::parser;
 use crate::schema::{Action, ForeignKey, TableDescriptor};
 use crate::txn::Active;
-use crate::types::SqlType;
 use datafusion::logical_expr::Expr;
 use rhumb_commit::transaction::TxnError;
 use std::sync::Arc;
@@ -100,7 +99,7 @@ fn checks(cx: Planning<'_>, table: &Arc<TableDescriptor>) -> SqlResult<Vec<Compi
         let cx = Planning { hints: &[], ..cx };
         let scope = Scope::default().with(&table.name, &table.arrow_schema());
         let mut expressions = Expressions::new(cx, scope, Parameters::of(&condition, &[])?)?;
-        let planned = expressions.plan(&condition, Some(&SqlType::Bool), "check constraints")?;
+        let planned = expressions.plan_condition(&condition, "check constraints")?;
         // A condition that is NULL holds.
         expressions.finish_definition()?.compile(Expr::IsNotFalse(Box::new(planned)))
     });

@@ -115,12 +115,13 @@ pub(super) fn parse_time(text: &str) -> Result<i64, Unreadable> {
     };
     let (second, fraction) = second.split_once('.').unwrap_or((second, ""));
     let (hour, minute, second) = (number(hour)?, number(minute)?, number(second)?);
-    // Second 60 is the first of the next minute, as in PostgreSQL.
-    if hour > 23 || minute > 59 || second > 60 {
+    // Second 60 is the first of the next minute, and hour 24 the end of the day, as in PostgreSQL.
+    if hour > 24 || minute > 59 || second > 60 {
         return Err(Unreadable::Range);
     }
     let seconds = i64::from(hour) * 3_600 + i64::from(minute) * 60 + i64::from(second);
-    Ok(seconds * MICROS_PER_SECOND + fraction_micros(fraction)?)
+    let micros = seconds * MICROS_PER_SECOND + fraction_micros(fraction)?;
+    if micros <= MICROS_PER_DAY { Ok(micros) } else { Err(Unreadable::Range) }
 }
 
 /// The microseconds from 1970-01-01 to a date, perhaps followed by a time (after a blank or `T`) and a zone, which is

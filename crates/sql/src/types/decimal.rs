@@ -84,6 +84,15 @@ impl Written {
     }
 }
 
+/// The number that a text spells, with the decimal places that it is written with and without an exponent. `None` if it spells none, or one of more than
+/// 38 digits.
+pub fn written_decimal(text: &str) -> Option<String> {
+    let written = Written::parse(text.trim_matches(|c: char| c.is_ascii_whitespace()))?;
+    let scale = i8::try_from((-written.exponent).max(0)).ok().filter(|scale| *scale <= 38)?;
+    let (unscaled, _) = written.to_scale(scale)?;
+    Some(format_decimal(unscaled, scale))
+}
+
 /// The digits of `unscaled × 10^-scale`: `-0.50`.
 pub(super) fn format_decimal(unscaled: i128, scale: i8) -> String {
     let digits = unscaled.unsigned_abs().to_string();
@@ -106,6 +115,16 @@ mod tests {
 
     fn assigned(text: &str, ty: SqlType) -> Result<i128, &'static str> {
         Written::parse(text).expect("a number").assign(&ty).map_err(|error| error.state().code())
+    }
+
+    #[test]
+    fn a_number_keeps_the_decimal_places_that_it_is_written_with() {
+        for (text, written) in [("1.50", "1.50"), (" -0.5 ", "-0.5"), ("1e3", "1000"), ("15e-3", "0.015"), ("0.00", "0.00")] {
+            assert_eq!(written_decimal(text).as_deref(), Some(written), "{text}");
+        }
+        for text in ["", "x", "NaN", "1e39", "1e-39"] {
+            assert_eq!(written_decimal(text), None, "{text}");
+        }
     }
 
     #[test]

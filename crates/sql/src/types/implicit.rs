@@ -39,6 +39,16 @@ impl SqlType {
         self.oid() == to.oid() || same_kind || to_text || to_time
     }
 
+    /// True if `CAST (… AS to)` takes values of this type: what is assigned, any text, since it may spell a value, and truth values as integers and back.
+    pub fn casts_to(&self, to: &SqlType) -> bool {
+        if let (SqlType::Array(from), SqlType::Array(to)) = (self, to) {
+            return from.ty().casts_to(&to.ty());
+        }
+        let is_text = matches!(kind(self), Some((Kind::Text, _)));
+        let of_truth = matches!((self, to), (SqlType::Bool, SqlType::Int4) | (SqlType::Int4, SqlType::Bool));
+        is_text || of_truth || self.assigns_to(to) || [self, to].contains(&&SqlType::Int2Vector)
+    }
+
     /// True if a row that holds a value of this type holds the same one of type `to`: it has the same bytes, and fits.
     pub fn is_stored_in(&self, to: &SqlType) -> bool {
         let integer = |ty: &SqlType| match ty {
@@ -130,6 +140,29 @@ mod tests {
             (Uuid, Uuid, true, true),
         ] {
             assert_eq!((from.assigns_to(&to), from.is_stored_in(&to)), (assigned, stored), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn a_cast_takes_what_is_assigned_and_texts_and_truth_values() {
+        use SqlType::*;
+        for (from, to, expected) in [
+            (Text, Uuid, true),
+            (Uuid, Varchar(Some(3)), true),
+            (Bool, Int4, true),
+            (Int4, Bool, true),
+            (Int8, Bool, false),
+            (Bool, Numeric(None), false),
+            (Float8, Int2, true),
+            (Date, Int4, false),
+            (Date, TimestampTz, true),
+            (Date, Time, false),
+            (TimestampTz, Time, true),
+            (Time, Timestamp, false),
+            (Uuid, Bytea, false),
+            (Bytea, Text, true),
+        ] {
+            assert_eq!(from.casts_to(&to), expected, "{from} {to}");
         }
     }
 

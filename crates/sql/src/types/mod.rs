@@ -39,6 +39,7 @@ pub(crate) mod wire;
 
 pub use array::{ELEMENTS_MAX, array, elements, length_of, several_dimensions, shown_type, too_many_elements};
 pub use coerce::{cast, coerce};
+pub use decimal::written_decimal;
 pub use implicit::{common, converts};
 pub use parse::parse_text;
 pub(crate) use sql_type::UTC;

@@ -35,10 +35,7 @@ pub fn parse_text(ty: &SqlType, text: &str) -> SqlResult<Datum> {
             let days = parse_timestamp(trimmed).map(|(at, _)| at.div_euclid(MICROS_PER_DAY)).or_else(|_| parse_date(trimmed));
             date(days.map_err(unreadable)?)?
         }
-        SqlType::Time => match parse_time(trimmed).map_err(unreadable)? {
-            micros @ 0..MICROS_PER_DAY => Datum::Time64Microsecond(Some(micros)),
-            _ => return Err(unreadable(Unreadable::Range)),
-        },
+        SqlType::Time => Datum::Time64Microsecond(Some(parse_time(trimmed).map_err(unreadable)?)),
         SqlType::Timestamp => timestamp(ty, parse_timestamp(trimmed).map_err(unreadable)?.0),
         SqlType::TimestampTz => {
             let (at, zone) = parse_timestamp(trimmed).map_err(unreadable)?;
@@ -199,6 +196,9 @@ mod tests {
             (SqlType::Date, "2024-2-9", "2024-02-09"),
             (SqlType::Date, "2024-02-09 23:00:00", "2024-02-09"),
             (SqlType::Time, "7:05", "07:05:00"),
+            (SqlType::Time, "24:00", "24:00:00"),
+            (SqlType::Time, "23:59:60", "24:00:00"),
+            (SqlType::Timestamp, "2024-12-31 24:00", "2025-01-01 00:00:00"),
             (SqlType::Timestamp, "2024-02-09T07:05:00.120", "2024-02-09 07:05:00.12"),
             (SqlType::TimestampTz, "2024-02-09 01:00:00+02", "2024-02-08 23:00:00+00"),
             (SqlType::Uuid, "{A0EEBC99-9C0B4EF8-BB6D6BB9-BD380A11}", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
@@ -228,8 +228,7 @@ mod tests {
             (SqlType::Bytea, "\\9", "22P02"),
             (SqlType::Date, "2023-02-29", "22008"),
             (SqlType::Date, "soon", "22007"),
-            (SqlType::Time, "24:00", "22008"),
-            (SqlType::Time, "23:59:60", "22008"),
+            (SqlType::Time, "24:01", "22008"),
             (SqlType::Timestamp, "2024-01-01 10", "22007"),
             (SqlType::Timestamp, "9999999-01-01", "22008"),
             (SqlType::Uuid, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1", "22P02"),

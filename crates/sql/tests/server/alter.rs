@@ -93,7 +93,8 @@ async fn a_column_becomes_one_of_another_type() {
     assert_eq!(strings(&client, "SELECT id FROM t WHERE a = -5000000000").await, ["5000000000"]);
     assert_eq!(refused(&client, "ALTER a TYPE int").await, "22003");
     client.batch_execute("DELETE FROM t WHERE a < 0").await.expect("deleted");
-    alter(&client, "ALTER a SET DATA TYPE text").await;
+    assert_eq!(refused(&client, "ALTER a SET DATA TYPE text").await, "42883", "the check compares a number");
+    alter(&client, "DROP CONSTRAINT t_a_check, ALTER a SET DATA TYPE text").await;
     assert_eq!(strings(&client, "SELECT id FROM t WHERE a = '10'").await, ["1"], "by the index, whose entries are rewritten");
     assert_eq!(refused(&client, "ALTER a TYPE int").await, "42804");
     alter(&client, "ALTER a TYPE int USING a::int * 2").await;

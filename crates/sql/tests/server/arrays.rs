@@ -16,7 +16,7 @@ async fn columns_hold_arrays() {
         .batch_execute(
             "CREATE TABLE t (k int PRIMARY KEY, n int[], words varchar(5)[] DEFAULT '{a,b}', seen timestamptz[], amounts numeric(6, 2)[] NOT NULL DEFAULT '{}');
              INSERT INTO t (k, n) VALUES (1, '{1,2,NULL}'), (2, ARRAY[3, 4]), (3, NULL);
-             INSERT INTO t VALUES (4, ARRAY[]::int[], '{\"x y\",NULL}', ARRAY['2024-01-02 03:04:05+00'], ARRAY[1.5, 2])",
+             INSERT INTO t VALUES (4, ARRAY[]::int[], '{\"x y\",NULL}', '{2024-01-02 03:04:05+00}', ARRAY[1.5, 2])",
         )
         .await
         .expect("made");

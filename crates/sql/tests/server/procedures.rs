@@ -205,7 +205,7 @@ async fn what_a_procedure_is_given_must_fit() {
             assert_eq!(state, expected, "{sql}: {message}");
         }
         let (_, message) = refused(&client, "CALL pay(1, 'x', true, NULL, 1)").await;
-        assert_eq!(message, "procedure pay(bigint, unknown, boolean, unknown, bigint) does not exist");
+        assert_eq!(message, "procedure pay(integer, unknown, boolean, unknown, integer) does not exist");
         client
             .batch_execute("CALL note(1 + 1, 'x', 1); CALL note('3', NULL, '1.5'); CALL public.note(4, 'y', 1.25)")
             .await

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 const HEAD: &str = "\
 # SQL beside PostgreSQL's
 
-What of PostgreSQL's SQL Rhumb speaks, and where it answers otherwise. Every statement counted here runs on both, PostgreSQL 15 and Rhumb, and their
+Which parts of PostgreSQL's SQL Rhumb supports, and where its answers differ. Every statement counted here runs on both, PostgreSQL 15 and Rhumb, and their
 results are compared: rows, names and types of columns, tags and SQLSTATEs. Statements and results stand in `crates/sql/tests/surface/scripts`, a file
 for each subject; `cargo test -p rhumb-sql --test surface` compares Rhumb with them, and `make surface` records them and writes this page. PostgreSQL runs
 with `default_transaction_isolation = serializable`, the locale `C` and the time zone UTC. What Rhumb adds is told in [sql.md](sql.md).

@@ -2,8 +2,11 @@
 //! other types.
 
 mod exact;
+mod first_two;
 mod groups;
 mod sum;
+
+pub use first_two::first_two;
 
 use datafusion::logical_expr::AggregateUDF;
 use std::sync::Arc;

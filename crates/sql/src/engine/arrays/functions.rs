@@ -3,7 +3,7 @@
 use super::compared::{common_type, compare_lists, same};
 use super::returned::returned;
 use crate::engine::bounded::TO_ARRAY;
-use crate::engine::row_function::{MADE_BYTES_MAX, RowFunction};
+use crate::engine::row_function::{MADE_BYTES_MAX, RowFunction, whole_number};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{
     Datum, ELEMENTS_MAX, Element, SqlType, array, cast, coerce, elements, length_of, shown_type, to_text, too_many_elements,
@@ -24,7 +24,7 @@ pub const SUBSCRIPTS: &str = "rhumb_subscripts";
 pub const OR_NULL: &str = "rhumb_or_null";
 
 /// What `<` of two arrays becomes.
-pub(super) const BEFORE: &str = "rhumb_array_before";
+pub const BEFORE: &str = "rhumb_array_before";
 
 /// All of them.
 fn all() -> impl Iterator<Item = RowFunction> {
@@ -166,7 +166,7 @@ fn conditions() -> Vec<RowFunction> {
 }
 
 /// The function of this name, which makes at most so many bytes of one batch of rows.
-pub(super) fn function(name: &str, bytes_max: u64) -> Arc<ScalarUDF> {
+pub fn function(name: &str, bytes_max: u64) -> Arc<ScalarUDF> {
     static KNOWN: LazyLock<BTreeMap<String, (RowFunction, Arc<ScalarUDF>)>> = LazyLock::new(|| {
         all().map(|function| (function.name().to_owned(), (function.clone(), Arc::new(ScalarUDF::from(function))))).collect()
     });
@@ -234,7 +234,7 @@ fn element_at(arguments: &ReturnFieldArgs<'_>) -> SqlResult<Field> {
 /// The type that a call of [`TO_ARRAY`] names.
 fn target(arguments: &ReturnFieldArgs<'_>) -> SqlResult<SqlType> {
     let number = |place: usize| match arguments.scalar_arguments.get(place) {
-        Some(Some(Datum::Int64(Some(number)))) => Some(*number),
+        Some(Some(number)) => whole_number(number),
         _ => None,
     };
     let ty = number(1).zip(number(2)).and_then(|(oid, modifier)| SqlType::from_oid(oid as u32, modifier as i32));

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArg
 use std::sync::{Arc, LazyLock};
 
 /// The function.
-pub(super) fn make_array() -> Arc<ScalarUDF> {
+pub fn make_array() -> Arc<ScalarUDF> {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> =
         LazyLock::new(|| Arc::new(ScalarUDF::from(MakeArray(datafusion::functions_nested::make_array::make_array_udf()))));
     FUNCTION.clone()

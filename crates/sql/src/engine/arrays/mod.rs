@@ -5,23 +5,23 @@ mod coalesce;
 mod compared;
 mod functions;
 mod make;
-mod operators;
 mod quantified;
 mod returned;
-mod subqueries;
-mod typing;
+pub mod subqueries;
+pub mod typing;
 
 pub use crate::engine::bounded::TO_ARRAY;
-pub use functions::{OR_NULL, SUBSCRIPTS};
-use make::make_array;
-pub use operators::Planner;
-pub use quantified::{list_of, name as quantified};
-pub use typing::{settle, settle_plan};
+pub use functions::{BEFORE, OR_NULL, SUBSCRIPTS, function};
+pub use make::make_array;
+pub use quantified::{Quantified, list_of, name as quantified};
 
-use datafusion::logical_expr::ScalarUDF;
+use crate::engine::row_function::MADE_BYTES_MAX;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Expr, ScalarUDF};
 use std::sync::Arc;
 
-const COALESCE: &str = "coalesce";
+/// The function that is one of arrays, too.
+pub const COALESCE: &str = "coalesce";
 
 /// The query engine's functions with those of arrays.
 pub fn with_functions(mut functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
@@ -30,6 +30,12 @@ pub fn with_functions(mut functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>>
     functions.retain(|function| !differs(function.name()) && function.name() != COALESCE);
     functions.extend([coalesce::coalesce(), make_array()]);
     functions.extend(functions::each());
-    functions.extend(quantified::Quantified::each().map(Arc::new));
+    functions.extend(Quantified::each().map(Arc::new));
     functions
+}
+
+/// The text of an array, as PostgreSQL prints it.
+pub fn text_of_array(array: Expr) -> Expr {
+    let function = function(functions::TO_TEXT, MADE_BYTES_MAX);
+    Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![array]))
 }

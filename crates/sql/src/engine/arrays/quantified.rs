@@ -26,7 +26,7 @@ pub fn name(operator: &str, all: bool) -> Option<String> {
 
 /// The function of a value and an array.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Quantified {
+pub struct Quantified {
     name: String,
     operator: &'static str,
     all: bool,
@@ -35,7 +35,7 @@ pub(super) struct Quantified {
 
 impl Quantified {
     /// The one of this name.
-    pub(super) fn named(name: &str) -> Option<Quantified> {
+    pub fn named(name: &str) -> Option<Quantified> {
         let (operator, all) = match name.strip_suffix(ALL) {
             Some(operator) => (operator, true),
             None => (name.strip_suffix(ANY)?, false),
@@ -45,7 +45,7 @@ impl Quantified {
     }
 
     /// All of them.
-    pub(super) fn each() -> impl Iterator<Item = ScalarUDF> {
+    pub fn each() -> impl Iterator<Item = ScalarUDF> {
         let names = OPERATORS.into_iter().flat_map(|operator| [false, true].map(|all| name(operator, all)));
         names.flatten().filter_map(|name| Quantified::named(&name)).map(ScalarUDF::from)
     }

@@ -109,7 +109,7 @@ impl Comparison {
 }
 
 /// The condition of a filter with its comparisons rewritten.
-pub(super) fn in_condition(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+pub fn in_condition(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if !has_comparison(&expr) {
         return Ok(Transformed::no(expr));
     }
@@ -125,7 +125,7 @@ pub(super) fn in_condition(expr: Expr, schema: &DFSchema) -> Result<Transformed<
 }
 
 /// Any other expression with its comparisons rewritten.
-pub(super) fn in_expression(expr: Expr) -> Result<Transformed<Expr>> {
+pub fn in_expression(expr: Expr) -> Result<Transformed<Expr>> {
     if !has_comparison(&expr) {
         return Ok(Transformed::no(expr));
     }

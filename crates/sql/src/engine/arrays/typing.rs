@@ -1,27 +1,22 @@
 //! The types of what arrays meet: an array and a value that is to be an element of it, or two arrays, have one type of elements in common, as in
 //! PostgreSQL. A constant that is written as a text takes the type that the others have, and so does a parameter.
 
-use super::COALESCE;
 use super::functions::{OR_NULL, SUBSCRIPTS, TO_TEXT};
 use super::quantified::Quantified;
 use super::returned::no_array;
-use super::subqueries;
 use crate::engine::bounded::{JOINED, TO_ARRAY};
-use crate::engine::tree::{rewrite, rewrite_plan};
-use crate::engine::{arithmetic, casts, from_sql, multisets, nullable, rounding, row_function};
+use crate::engine::row_function;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, Element, SqlType, common, parse_text, several_dimensions};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, ExprSchema, Result};
-use datafusion::logical_expr::expr::{Cast, InList, Placeholder, ScalarFunction, TryCast};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::common::{DFSchema, ExprSchema};
+use datafusion::logical_expr::expr::{Cast, Placeholder, TryCast};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 use std::sync::Arc;
 
 /// What an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub enum Role {
     /// An array.
     List,
     /// An element of one, or to be one.
@@ -33,7 +28,7 @@ pub(super) enum Role {
 }
 
 /// What the arguments of a function are; `None` for a function that takes no arrays.
-fn roles(name: &str) -> Option<&'static [Role]> {
+pub fn roles(name: &str) -> Option<&'static [Role]> {
     use Role::{Element, Integer, List, Text};
     Some(match name {
         "array_append" | "array_position" | "array_positions" | "array_remove" => &[List, Element, Integer],
@@ -49,7 +44,7 @@ fn roles(name: &str) -> Option<&'static [Role]> {
 }
 
 /// The type of an expression, of which little below it is looked at if it may be one of a long chain of operators; `None` if it has none yet.
-pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Option<SqlType> {
+pub fn type_of(expr: &Expr, schema: &DFSchema) -> Option<SqlType> {
     let ty = match expr {
         Expr::Column(column) => SqlType::of_field(schema.field_from_column(column).ok()?),
         Expr::Literal(value, _) => SqlType::of_arrow(&value.data_type()).filter(|_| *value != Datum::Null),
@@ -89,7 +84,7 @@ fn field_of(expr: &Expr, schema: &DFSchema) -> Option<SqlType> {
 }
 
 /// True for a constant that is written as a text, and for a parameter of which nothing is known.
-pub(super) fn is_unknown(expr: &Expr) -> bool {
+pub fn is_unknown(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value, _) => value.is_null() && *value == Datum::Null || value.try_as_str().is_some(),
         Expr::Placeholder(Placeholder { field, .. }) => field.is_none(),
@@ -98,8 +93,14 @@ pub(super) fn is_unknown(expr: &Expr) -> bool {
     }
 }
 
+/// The type of an expression; `None` of a constant or a parameter that has none by itself.
+pub fn told_type(expr: &Expr, schema: &DFSchema) -> Option<SqlType> {
+    let is_parameter = |expr: &Expr| matches!(expr, Expr::Placeholder(_));
+    if is_unknown(expr) || is_parameter(expr) { None } else { type_of(expr, schema) }
+}
+
 /// The type of the elements that arguments have in common; `None` if none of them tells. Errors: 42883, 42804.
-fn elements_of(roles: &[Role], args: &[Expr], schema: &DFSchema) -> SqlResult<Option<Element>> {
+pub fn elements_of(roles: &[Role], args: &[Expr], schema: &DFSchema) -> SqlResult<Option<Element>> {
     let mut found: Option<SqlType> = None;
     for (role, arg) in roles.iter().zip(args) {
         if matches!(role, Role::Integer | Role::Text) || is_unknown(arg) {
@@ -125,7 +126,7 @@ fn elements_of(roles: &[Role], args: &[Expr], schema: &DFSchema) -> SqlResult<Op
 
 /// The arguments of which nothing is known, as the others have it; the rest stays as it is. Errors of [`elements_of`], and of a text that spells
 /// no such value.
-pub(super) fn settled(roles: &[Role], args: Vec<Expr>, schema: &DFSchema) -> SqlResult<Vec<Expr>> {
+pub fn settled(roles: &[Role], args: Vec<Expr>, schema: &DFSchema) -> SqlResult<Vec<Expr>> {
     let element = elements_of(roles, &args, schema)?;
     let mut roles = roles.iter();
     let settle = |arg: Expr| {
@@ -142,7 +143,7 @@ pub(super) fn settled(roles: &[Role], args: Vec<Expr>, schema: &DFSchema) -> Sql
 }
 
 /// An expression of which nothing is known, as one of type `ty`.
-pub(super) fn as_type(ty: &SqlType, expr: Expr) -> SqlResult<Expr> {
+pub fn as_type(ty: &SqlType, expr: Expr) -> SqlResult<Expr> {
     match expr {
         expr if !is_unknown(&expr) => Ok(expr),
         Expr::Literal(value, metadata) => match value.try_as_str() {
@@ -156,99 +157,4 @@ pub(super) fn as_type(ty: &SqlType, expr: Expr) -> SqlResult<Expr> {
         }
         other => Ok(other),
     }
-}
-
-/// The expressions of a plan with the types that arrays ask for, casts of arrays to text as PostgreSQL prints them, and comparisons with the rows of subqueries
-/// as the query engine does them right.
-pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
-    rewrite_plan(plan, &mut |node| {
-        let mut schema = DFSchema::empty();
-        node.inputs().iter().for_each(|input| schema.merge(input.schema()));
-        let names = NamePreserver::new(&node);
-        let is_condition = matches!(node, LogicalPlan::Filter(_));
-        // The number of a LIMIT must stay as simple as it is.
-        if matches!(node, LogicalPlan::Limit(_)) {
-            return Ok(Transformed::no(node));
-        }
-        let changed = node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let settled = settle(expr, &schema)?;
-            let compared = settled.transform_data(|expr| match is_condition {
-                true => subqueries::in_condition(expr, &schema),
-                false => subqueries::in_expression(expr),
-            })?;
-            let nullable = compared.transform_data(with_nullable_subqueries)?;
-            let checked = nullable.transform_data(|expr| arithmetic::in_expression(expr, &schema))?;
-            Ok(checked.update_data(|expr| name.restore(expr)))
-        })?;
-        let settled = if changed.transformed { changed.data.recompute_schema().map(Transformed::yes)? } else { changed };
-        Ok(multisets::counted(&settled.data)?.map_or(settled, Transformed::yes))
-    })
-}
-
-fn with_nullable_subqueries(expr: Expr) -> Result<Transformed<Expr>> {
-    rewrite(expr, &mut |expr| match expr {
-        Expr::ScalarSubquery(subquery) => Ok(match nullable::made_nullable(&subquery)? {
-            Some(changed) => Transformed::yes(Expr::ScalarSubquery(changed)),
-            None => Transformed::no(Expr::ScalarSubquery(subquery)),
-        }),
-        other => Ok(Transformed::no(other)),
-    })
-}
-
-/// The same of an expression.
-pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    rewrite(expr, &mut |expr| of_one(expr, schema).map_err(from_sql))
-}
-
-fn of_one(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
-    match expr {
-        Expr::ScalarFunction(ScalarFunction { func, args }) => {
-            let is_known = !args.iter().any(is_unknown);
-            let roles = match func.name() {
-                COALESCE if is_known || !args.iter().any(|arg| is_array(arg, schema)) => None,
-                COALESCE => Some(vec![Role::List; args.len()]),
-                "make_array" => (!is_known).then(|| vec![Role::Element; args.len()]),
-                name => roles(name).map(<[Role]>::to_vec),
-            };
-            let is_coalesce = func.name() == COALESCE;
-            let changed = |args| Expr::ScalarFunction(ScalarFunction { func, args });
-            match roles {
-                None => Ok(Transformed::no(changed(args))),
-                Some(roles) if is_known => elements_of(&roles, &args, schema).map(|_| Transformed::no(changed(args))),
-                Some(roles) if roles.contains(&Role::List) && !is_coalesce && elements_of(&roles, &args, schema)?.is_none() => {
-                    Err(SqlError::new(SqlState::DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
-                        .with_hint("Cast it, as in '{1,2}'::int[]."))
-                }
-                Some(roles) => settled(&roles, args, schema).map(|args| Transformed::yes(changed(args))),
-            }
-        }
-        Expr::InList(InList { expr, list, negated }) if list.iter().any(is_unknown) && is_array(&expr, schema) => {
-            let ty = type_of(&expr, schema).unwrap_or(SqlType::Text);
-            let list = list.into_iter().map(|value| as_type(&ty, value)).collect::<SqlResult<_>>()?;
-            Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
-        }
-        Expr::Cast(Cast { expr, field }) if *field.data_type() == DataType::Utf8 && is_array(&expr, schema) => {
-            let text = super::functions::function(TO_TEXT, row_function::MADE_BYTES_MAX);
-            let text = Expr::ScalarFunction(ScalarFunction::new_udf(text, vec![*expr]));
-            Ok(Transformed::yes(if SqlType::of_field(&field) == Some(SqlType::Text) {
-                text
-            } else {
-                Expr::Cast(Cast { expr: Box::new(text), field })
-            }))
-        }
-        Expr::Cast(cast) => Ok(match casts::to_text(&cast, schema).or_else(|| rounding::before_cast(&cast, schema)) {
-            Some(changed) => Transformed::yes(changed),
-            None => Transformed::no(Expr::Cast(cast)),
-        }),
-        Expr::BinaryExpr(sum) => Ok(match casts::with_interval(&sum, schema) {
-            Some(changed) => Transformed::yes(changed),
-            None => Transformed::no(Expr::BinaryExpr(sum)),
-        }),
-        expr => Ok(Transformed::no(expr)),
-    }
-}
-
-fn is_array(expr: &Expr, schema: &DFSchema) -> bool {
-    matches!(type_of(expr, schema), Some(SqlType::Array(_)))
 }

@@ -1,9 +1,8 @@
 //! Operators of arrays: `||`, `@>`, `<@`, `&&`, `[…]`, comparisons with `ANY` and `ALL` of an array, and of two arrays.
 
-use super::functions::{BEFORE, function};
-use super::make_array;
-use super::quantified::Quantified;
-use super::typing::{Role, as_type, is_unknown, settle, settled, type_of};
+use super::settle;
+use crate::engine::arrays::typing::{Role, as_type, is_unknown, settled, type_of};
+use crate::engine::arrays::{BEFORE, Quantified, function, make_array};
 use crate::engine::bounded::bounded;
 use crate::engine::from_sql;
 use crate::error::{SqlError, SqlResult, SqlState};

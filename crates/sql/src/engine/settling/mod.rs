@@ -1,0 +1,142 @@
+//! What the query engine's planner has made of a statement, as PostgreSQL means it: the types that operands have in common, casts, comparisons with the rows of
+//! subqueries, sums that are checked.
+
+mod constants;
+mod operands;
+mod operators;
+mod subqueries;
+mod unions;
+
+pub use operands::check_condition;
+pub use operators::Planner;
+
+use crate::engine::arrays::subqueries as compared;
+use crate::engine::arrays::typing::{Role, as_type, elements_of, is_unknown, roles, settled, type_of};
+use crate::engine::arrays::{COALESCE, text_of_array};
+use crate::engine::tree::{rewrite, rewrite_plan};
+use crate::engine::{arithmetic, casts, from_sql, multisets, nullable, reading, rounding};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::types::SqlType;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::{Cast, InList, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+
+/// The expressions of a plan with the types that arrays ask for, casts of arrays to text as PostgreSQL prints them, and comparisons with the rows of subqueries
+/// as the query engine does them right.
+pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
+    rewrite_plan(plan, &mut |node| {
+        let mut schema = DFSchema::empty();
+        node.inputs().iter().for_each(|input| schema.merge(input.schema()));
+        let names = NamePreserver::new(&node);
+        let is_condition = matches!(node, LogicalPlan::Filter(_));
+        if let LogicalPlan::Filter(filter) = &node {
+            check_condition(&filter.predicate, &schema, "WHERE").map_err(from_sql)?;
+        }
+        if let LogicalPlan::RecursiveQuery(query) = &node {
+            return Ok(unions::with_types_of_first(query)?.map_or_else(|| Transformed::no(node), Transformed::yes));
+        }
+        if let LogicalPlan::Union(union) = &node {
+            return Ok(unions::settled(union)?.map_or_else(|| Transformed::no(node), Transformed::yes));
+        }
+        // The number of a LIMIT must stay as simple as it is.
+        if matches!(node, LogicalPlan::Limit(_)) {
+            return Ok(Transformed::no(node));
+        }
+        let changed = node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let settled = settle(expr, &schema)?;
+            let compared = settled.transform_data(|expr| match is_condition {
+                true => compared::in_condition(expr, &schema),
+                false => compared::in_expression(expr)?.transform_data(|expr| rewrite(expr, &mut subqueries::of_existence)),
+            })?;
+            let single = compared.transform_data(|expr| rewrite(expr, &mut subqueries::of_value))?;
+            let nullable = single.transform_data(with_nullable_subqueries)?;
+            let checked = nullable.transform_data(|expr| arithmetic::in_expression(expr, &schema))?;
+            Ok(checked.update_data(|expr| name.restore(expr)))
+        })?;
+        let settled = if changed.transformed { changed.data.recompute_schema().map(Transformed::yes)? } else { changed };
+        Ok(multisets::counted(&settled.data)?.map_or(settled, Transformed::yes))
+    })
+}
+
+fn with_nullable_subqueries(expr: Expr) -> Result<Transformed<Expr>> {
+    rewrite(expr, &mut |expr| match expr {
+        Expr::ScalarSubquery(subquery) => Ok(match nullable::made_nullable(&subquery)? {
+            Some(changed) => Transformed::yes(Expr::ScalarSubquery(changed)),
+            None => Transformed::no(Expr::ScalarSubquery(subquery)),
+        }),
+        other => Ok(Transformed::no(other)),
+    })
+}
+
+/// The same of an expression.
+pub fn settle(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    rewrite(expr, &mut |expr| of_one(expr, schema).map_err(from_sql))
+}
+
+fn of_one(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
+    if let Some(read) = constants::read(&expr, schema)? {
+        operands::check(&read, schema)?;
+        return of_typed(read, schema).map(|typed| Transformed::yes(typed.data));
+    }
+    operands::check(&expr, schema)?;
+    of_typed(expr, schema)
+}
+
+fn of_typed(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
+    match expr {
+        Expr::ScalarFunction(ScalarFunction { func, args }) => {
+            let is_known = !args.iter().any(is_unknown);
+            let roles = match func.name() {
+                COALESCE if is_known || !args.iter().any(|arg| is_array(arg, schema)) => None,
+                COALESCE => Some(vec![Role::List; args.len()]),
+                "make_array" => (!is_known).then(|| vec![Role::Element; args.len()]),
+                name => roles(name).map(<[Role]>::to_vec),
+            };
+            let is_coalesce = func.name() == COALESCE;
+            let changed = |args| Expr::ScalarFunction(ScalarFunction { func, args });
+            match roles {
+                None => Ok(Transformed::no(changed(args))),
+                Some(roles) if is_known => elements_of(&roles, &args, schema).map(|_| Transformed::no(changed(args))),
+                Some(roles) if roles.contains(&Role::List) && !is_coalesce && elements_of(&roles, &args, schema)?.is_none() => {
+                    Err(SqlError::new(SqlState::DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
+                        .with_hint("Cast it, as in '{1,2}'::int[]."))
+                }
+                Some(roles) => settled(&roles, args, schema).map(|args| Transformed::yes(changed(args))),
+            }
+        }
+        Expr::InList(InList { expr, list, negated }) if list.iter().any(is_unknown) && is_array(&expr, schema) => {
+            let ty = type_of(&expr, schema).unwrap_or(SqlType::Text);
+            let list = list.into_iter().map(|value| as_type(&ty, value)).collect::<SqlResult<_>>()?;
+            Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
+        }
+        Expr::Cast(Cast { expr, field }) if *field.data_type() == DataType::Utf8 && is_array(&expr, schema) => {
+            let text = text_of_array(*expr);
+            Ok(Transformed::yes(if SqlType::of_field(&field) == Some(SqlType::Text) {
+                text
+            } else {
+                Expr::Cast(Cast { expr: Box::new(text), field })
+            }))
+        }
+        Expr::Cast(cast) => {
+            let from = if is_unknown(&cast.expr) { None } else { type_of(&cast.expr, schema) };
+            let changed = match reading::of_cast(&cast, from)? {
+                None => casts::to_text(&cast, schema).or_else(|| rounding::before_cast(&cast, schema)),
+                read => read,
+            };
+            Ok(changed.map_or_else(|| Transformed::no(Expr::Cast(cast)), Transformed::yes))
+        }
+        Expr::BinaryExpr(sum) => Ok(match casts::with_interval(&sum, schema) {
+            Some(changed) => Transformed::yes(changed),
+            None => Transformed::no(Expr::BinaryExpr(sum)),
+        }),
+        expr => Ok(Transformed::no(expr)),
+    }
+}
+
+fn is_array(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(type_of(expr, schema), Some(SqlType::Array(_)))
+}

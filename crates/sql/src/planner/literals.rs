@@ -1,0 +1,152 @@
+//! Whole numbers that are written without a type: each is an `integer` if that holds it, as in PostgreSQL. To the query engine it would be a `bigint`.
+//!
+//! So each is cast, but where a number is a place, as in `ORDER BY 1`, or where the query engine takes nothing but a number, as in `LIMIT 1`. Those are told apart by the flag
+//! that the parser has for a suffix `L`, which no number of PostgreSQL has.
+
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause, OrderByKind, Query,
+    Select, TableFactor, TableFunctionArgs, UnaryOperator, Value, WindowFrameBound, WindowType,
+};
+
+/// A number with its type; `None` if it is none, one that no `integer` holds, or one that is kept. What is below the expression has been given its type before.
+pub fn typed(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, false) => digits.parse::<i32>().is_ok().then(|| integer(number(digits))),
+            _ => None,
+        },
+        // The sign belongs to the number.
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            let digits = if is_kept(expr) { return None } else { whole(expr)? };
+            format!("-{digits}").parse::<i32>().ok()?;
+            Some(integer(Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(number(digits)) }))
+        }
+        _ => None,
+    }
+}
+
+/// The digits of a number, with its type or without.
+pub fn whole(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => Some(digits),
+            _ => None,
+        },
+        Expr::Cast { expr, data_type: DataType::Int(None), .. } if matches!(**expr, Expr::Value(_)) => whole(expr),
+        _ => None,
+    }
+}
+
+fn number(digits: &str) -> Expr {
+    Expr::Value(Value::Number(digits.to_owned(), true).into())
+}
+
+fn integer(expr: Expr) -> Expr {
+    Expr::Cast { kind: CastKind::DoubleColon, expr: Box::new(expr), data_type: DataType::Int(None), array: false, format: None }
+}
+
+/// Keeps the numbers of `ORDER BY`, `LIMIT` and `OFFSET` as they are.
+pub fn keep_of_query(query: &mut Query) {
+    if let Some(OrderByKind::Expressions(exprs)) = query.order_by.as_mut().map(|order| &mut order.kind) {
+        exprs.iter_mut().for_each(|order| keep(&mut order.expr));
+    }
+    if let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause {
+        limit.iter_mut().for_each(keep);
+        offset.iter_mut().for_each(|offset| keep(&mut offset.value));
+    }
+}
+
+/// The same of `GROUP BY`.
+pub fn keep_of_select(select: &mut Select) {
+    let GroupByExpr::Expressions(exprs, _) = &mut select.group_by else { return };
+    for expr in exprs {
+        match expr {
+            Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => sets.iter_mut().flatten().for_each(keep),
+            expr => keep(expr),
+        }
+    }
+}
+
+/// The same of what a function in `FROM` is given.
+pub fn keep_of_table(table: &mut TableFactor) {
+    let args = match table {
+        TableFactor::Table { args: Some(TableFunctionArgs { args, .. }), .. } | TableFactor::Function { args, .. } => args,
+        _ => return,
+    };
+    for arg in args {
+        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) | FunctionArg::Named { arg: FunctionArgExpr::Expr(expr), .. } = arg {
+            keep(expr);
+        }
+    }
+}
+
+/// The same of the frame of a window, and of what is counted: `count(*)` is `count(1)` to the query engine, and both may stand side by side.
+pub fn keep_of_function(function: &mut Function) {
+    bounds(function).for_each(keep);
+    let is_count = function.name.to_string().eq_ignore_ascii_case("count");
+    if let FunctionArguments::List(list) = &mut function.args
+        && is_count
+    {
+        for arg in &mut list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = arg {
+                keep(expr);
+            }
+        }
+    }
+}
+
+/// Takes the flag off again where the query engine's planner would see it: once what is in the function has been looked at.
+pub fn release(function: &mut Function) {
+    bounds(function).for_each(|bound| mark(bound, false));
+}
+
+fn bounds(function: &mut Function) -> impl Iterator<Item = &mut Expr> {
+    let frame = match &mut function.over {
+        Some(WindowType::WindowSpec(window)) => window.window_frame.as_mut(),
+        _ => None,
+    };
+    let bounds = frame.into_iter().flat_map(|frame| std::iter::once(&mut frame.start_bound).chain(&mut frame.end_bound));
+    bounds.filter_map(|bound| match bound {
+        WindowFrameBound::Preceding(Some(rows)) | WindowFrameBound::Following(Some(rows)) => Some(&mut **rows),
+        _ => None,
+    })
+}
+
+/// Keeps a number as it is.
+pub fn keep(expr: &mut Expr) {
+    mark(expr, true);
+}
+
+fn mark(expr: &mut Expr, kept: bool) {
+    match expr {
+        Expr::Value(value) => {
+            if let Value::Number(_, is_kept) = &mut value.value {
+                *is_kept = kept;
+            }
+        }
+        Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } | Expr::Nested(expr) => mark(expr, kept),
+        _ => {}
+    }
+}
+
+fn is_kept(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(_, true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parser::expression;
+
+    #[test]
+    fn a_number_has_the_smallest_type_of_postgresql_that_holds_it() {
+        for (written, expected) in
+            [("1", Some("1L::INT")), ("2147483648", None), ("1.5", None), ("-2147483648", Some("-2147483648L::INT")), ("-2147483649", None)]
+        {
+            let expr = expression(written).expect("an expression");
+            assert_eq!(typed(&expr).map(|expr| expr.to_string()).as_deref(), expected, "{written}");
+        }
+        let signed = typed(&Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(integer(number("5"))) });
+        assert_eq!(signed.map(|expr| expr.to_string()).as_deref(), Some("-5L::INT"));
+    }
+}
