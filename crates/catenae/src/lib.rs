@@ -24,7 +24,7 @@
 //! What holds at all times:
 //!
 //! 1. What a region says in which epoch is agreed on: a [stream] per coordinator, decided by ballots. An entry counts
-//!    once `f + 1` regions have it on disk; nobody hears of an entry, an acknowledgement or a promise that is not on disk.
+//!    once `f + 1` regions have it on disk (`f` is 0 with `durability = "region"`); nobody hears of an entry, an acknowledgement or a promise that is not on disk.
 //! 2. All that is executed follows from the streams alone: which transactions an epoch has, which of them conflict, which
 //!    votes count. Clocks only say when an epoch ends.
 //! 3. Conflicting transactions of different epochs are ordered by epoch; those of one epoch by votes: a majority's equal
