@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use tree::{Circle, Tree};
 
 /// The crates from the top layer down. Each may use those before it.
-const LAYERS: [&str; 27] = [
+const LAYERS: [&str; 28] = [
     "core",
     "store",
     "testkit",
@@ -35,6 +35,7 @@ const LAYERS: [&str; 27] = [
     "node",
     "resp",
     "sql",
+    "server",
     "sqlsim",
     "display",
     "bench",
