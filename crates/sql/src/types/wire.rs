@@ -171,7 +171,7 @@ fn read_binary(ty: &SqlType, bytes: &[u8]) -> SqlResult<Datum> {
             Datum::Date32(Some(days.ok_or_else(|| SqlError::out_of_range(ty.name()))?))
         }
         SqlType::Time => match i64::from_be_bytes(fixed(ty, bytes)?) {
-            micros @ 0..MICROS_PER_DAY => Datum::Time64Microsecond(Some(micros)),
+            micros @ 0..=MICROS_PER_DAY => Datum::Time64Microsecond(Some(micros)),
             _ => return Err(SqlError::new(SqlState::DatetimeFieldOverflow, "time out of range")),
         },
         SqlType::Timestamp | SqlType::TimestampTz => {
@@ -213,7 +213,7 @@ mod tests {
     fn a_binary_time_lies_within_a_day() {
         let read = |micros: i64| read_parameter(&SqlType::Time, Some(&micros.to_be_bytes()), Format::Binary);
         assert_eq!(read(MICROS_PER_DAY - 1), Ok(Datum::Time64Microsecond(Some(MICROS_PER_DAY - 1))));
-        for micros in [i64::MIN, -1, MICROS_PER_DAY, i64::MAX] {
+        for micros in [i64::MIN, -1, MICROS_PER_DAY + 1, i64::MAX] {
             assert_eq!(read(micros).map_err(|error| error.state().code()), Err("22008"), "{micros}");
         }
     }
