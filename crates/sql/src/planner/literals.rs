@@ -4,8 +4,8 @@
 //! that the parser has for a suffix `L`, which no number of PostgreSQL has.
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause, OrderByKind, Query,
-    Select, TableFactor, TableFunctionArgs, UnaryOperator, Value, WindowFrameBound, WindowType,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause,
+    OrderByKind, Query, Select, TableFactor, TableFunctionArgs, UnaryOperator, Value, WindowFrameBound, WindowType,
 };
 
 /// A number with its type; `None` if it is none, one that no `integer` holds, or one that is kept. What is below the expression has been given its type before.
@@ -110,6 +110,13 @@ fn bounds(function: &mut Function) -> impl Iterator<Item = &mut Expr> {
         WindowFrameBound::Preceding(Some(rows)) | WindowFrameBound::Following(Some(rows)) => Some(&mut **rows),
         _ => None,
     })
+}
+
+/// A sign binds closer than `^`: the power of a negative number, if `expr` is a power.
+pub fn power_of_negative(expr: &Expr) -> Option<Expr> {
+    let Expr::BinaryOp { left, op: op @ BinaryOperator::PGExp, right } = expr else { return None };
+    let base = power_of_negative(left).unwrap_or_else(|| Expr::UnaryOp { op: UnaryOperator::Minus, expr: left.clone() });
+    Some(Expr::BinaryOp { left: Box::new(base), op: op.clone(), right: right.clone() })
 }
 
 /// Keeps a number as it is.

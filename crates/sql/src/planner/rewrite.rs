@@ -291,15 +291,25 @@ impl Rewriter<'_> {
                 }
                 Ok(None)
             }
+            Expr::SimilarTo { negated, expr: inner, pattern, escape_char } => {
+                similar(inner, pattern, escape_char.as_ref().map(|escape| &escape.value), *negated).map(Some)
+            }
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => Ok(literals::power_of_negative(inner)),
+            Expr::Cast { .. } | Expr::TypedString(_) => self.of_cast(expr),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Rewriter<'_> {
+    /// A cast whose value, or whose type, the query engine has otherwise.
+    fn of_cast(&self, expr: &mut Expr) -> SqlResult<Option<Expr>> {
+        match expr {
             Expr::Cast { expr: inner, data_type: DataType::Custom(name, _), .. } => Ok(self.catalog_cast(inner, name)),
             Expr::Cast { expr: inner, data_type: DataType::Regclass, .. } => Ok(Some(self.regclass(inner))),
             Expr::Cast { expr: inner, data_type: data_type @ DataType::Array(_), .. } => {
                 Ok(Some(plainer::cast_to_array(inner, &SqlType::from_ast(data_type)?)))
             }
-            Expr::SimilarTo { negated, expr: inner, pattern, escape_char } => {
-                similar(inner, pattern, escape_char.as_ref().map(|escape| &escape.value), *negated).map(Some)
-            }
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => Ok(power_of_negative(inner)),
             Expr::Cast { expr: inner, data_type: DataType::Bytea, .. } => {
                 if let Some(text) = literal(inner) {
                     **inner = bytes(text)?;
@@ -338,9 +348,7 @@ impl Rewriter<'_> {
             _ => Ok(None),
         }
     }
-}
 
-impl Rewriter<'_> {
     /// A cast to `regclass`: what is written as a text is the number of the relation of that name; what is a number, as a column is, is its name.
     /// Beside no system tables it stays as it is.
     fn regclass(&self, inner: &Expr) -> Expr {
@@ -447,13 +455,6 @@ fn similar(expr: &Expr, pattern: &Expr, escape: Option<&Value>, negated: bool) -
     let regex = patterns::similar(literal(pattern).ok_or_else(unknown)?, escape)?;
     let op = if negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
     Ok(Expr::BinaryOp { left: Box::new(expr.clone()), op, right: Box::new(plainer::text(&regex)) })
-}
-
-/// A sign binds closer than `^`: the power of a negative number, if `expr` is a power.
-fn power_of_negative(expr: &Expr) -> Option<Expr> {
-    let Expr::BinaryOp { left, op: op @ BinaryOperator::PGExp, right } = expr else { return None };
-    let base = power_of_negative(left).unwrap_or_else(|| Expr::UnaryOp { op: UnaryOperator::Minus, expr: left.clone() });
-    Some(Expr::BinaryOp { left: Box::new(base), op: op.clone(), right: right.clone() })
 }
 
 /// The query engine has it as text.
