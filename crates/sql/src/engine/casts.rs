@@ -30,7 +30,7 @@ pub fn to_text(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
         return None;
     }
     let from = SqlType::of_field(&from)?;
-    let is_text = matches!(from, SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Uuid);
+    let is_text = from.is_text() || matches!(from, SqlType::Uuid);
     let is_printed = matches!(
         from,
         SqlType::Float4

@@ -35,10 +35,10 @@ pub fn of_cast(cast: &Cast, from: Option<SqlType>) -> SqlResult<Option<Expr>> {
     {
         return Ok(Some(typed(coerce(&to, value.clone())?, cast)));
     }
-    if !is_text(&from) {
+    if !from.is_text() {
         return Ok(None);
     }
-    Ok((!is_text(&to)).then(|| {
+    Ok((!to.is_text()).then(|| {
         let number = |number: i64| Expr::Literal(Datum::Int64(Some(number)), None);
         let arguments = vec![cast.expr.as_ref().clone(), number(to.oid().into()), number(to.type_modifier().into())];
         let value = Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(read())), arguments));
@@ -47,7 +47,7 @@ pub fn of_cast(cast: &Cast, from: Option<SqlType>) -> SqlResult<Option<Expr>> {
 }
 
 fn of_constant(text: &str, to: SqlType, cast: &Cast) -> SqlResult<Option<Expr>> {
-    if is_text(&to) {
+    if to.is_text() {
         return Ok(None);
     }
     let ty = cast.field.data_type();
@@ -61,10 +61,6 @@ fn of_constant(text: &str, to: SqlType, cast: &Cast) -> SqlResult<Option<Expr>> 
 /// A constant of the type that a cast is to.
 fn typed(value: Datum, cast: &Cast) -> Expr {
     Expr::Literal(value, Some(FieldMetadata::from(cast.field.as_ref())))
-}
-
-fn is_text(ty: &SqlType) -> bool {
-    matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_))
 }
 
 fn no_cast(from: &SqlType, to: &SqlType) -> SqlError {

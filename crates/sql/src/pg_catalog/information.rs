@@ -373,9 +373,8 @@ fn sizes(ty: &SqlType) -> [(&'static str, Datum); 6] {
         SqlType::Char(length) => Some(i64::from(*length)),
         _ => None,
     };
-    let is_text = matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_));
     // PostgreSQL says 1 GiB of texts without a bound.
-    let bytes = characters.map(|characters| characters * BYTES_OF_CHARACTER).or(is_text.then_some(1 << 30));
+    let bytes = characters.map(|characters| characters * BYTES_OF_CHARACTER).or(ty.is_text().then_some(1 << 30));
     let (precision, radix, scale) = match ty {
         SqlType::Int2 | SqlType::Int4 | SqlType::Int8 => (Some(bits(ty)), Some(2), Some(0)),
         SqlType::Float4 => (Some(24), Some(2), None),

@@ -27,6 +27,11 @@ pub fn common(one: &SqlType, other: &SqlType) -> Option<SqlType> {
 }
 
 impl SqlType {
+    /// True for texts, whether or not their length is bounded.
+    pub const fn is_text(&self) -> bool {
+        matches!(self, Self::Text | Self::Varchar(_) | Self::Char(_))
+    }
+
     /// True if values of this type become those of a column of type `to` by themselves: where a value is assigned, PostgreSQL casts more than
     /// [where one is given](converts).
     pub fn assigns_to(&self, to: &SqlType) -> bool {

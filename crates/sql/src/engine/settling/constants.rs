@@ -1,6 +1,7 @@
 //! Constants that are written as texts and are none: each takes the type of what it meets, as in PostgreSQL. The query engine would make a text of what it
 //! meets, or read the constant by rules of its own.
 
+use super::operands::is_comparison;
 use crate::engine::arrays::COALESCE;
 use crate::engine::arrays::typing::{as_type, type_of};
 use crate::error::SqlResult;
@@ -85,14 +86,14 @@ fn is_text(expr: &Expr) -> bool {
 
 /// Texts stay as they are; arrays have [rules of their own](crate::engine::arrays).
 fn is_read(ty: &SqlType) -> bool {
-    !matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_)) && ty.element().is_none()
+    !ty.is_text() && ty.element().is_none()
 }
 
 /// True if both operands of the operator have one type where one of them has this one.
 fn takes(op: Operator, ty: &SqlType) -> bool {
-    use Operator::{Divide, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
+    use Operator::{Divide, Minus, Modulo, Multiply, Plus};
     match op {
-        Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom => true,
+        op if is_comparison(op) => true,
         Plus | Multiply | Divide | Modulo => is_number(ty),
         Minus => is_number(ty) || matches!(ty, SqlType::Date),
         _ => false,

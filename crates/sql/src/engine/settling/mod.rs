@@ -24,8 +24,8 @@ use datafusion::logical_expr::expr::{Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-/// The expressions of a plan with the types that arrays ask for, casts of arrays to text as PostgreSQL prints them, and comparisons with the rows of subqueries
-/// as the query engine does them right.
+/// The plan with every expression settled: operands and branches of one type, casts, conditions and comparisons with the rows of subqueries as PostgreSQL
+/// means them.
 pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
     rewrite_plan(plan, &mut |node| {
         let mut schema = DFSchema::empty();

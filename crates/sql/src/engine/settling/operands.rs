@@ -80,7 +80,8 @@ fn are_apart(one: &SqlType, other: &SqlType) -> bool {
     one.element().is_none() && other.element().is_none() && common(one, other).is_none()
 }
 
-fn is_comparison(op: Operator) -> bool {
+/// True for the operators that compare two values of one type.
+pub(super) fn is_comparison(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }

@@ -44,7 +44,7 @@ fn read(part: &LogicalPlan, types: &[Option<SqlType>]) -> SqlResult<Option<Proje
         let Some(ty) = ty.filter(|ty| ty.element().is_none()) else { continue };
         match type_of(part, column) {
             None => {
-                if let Some(expr) = exprs.get_mut(column).filter(|expr| is_unknown(expr) && !is_text(&ty)) {
+                if let Some(expr) = exprs.get_mut(column).filter(|expr| is_unknown(expr) && !ty.is_text()) {
                     *expr = as_type(&ty.unbounded(), expr.clone())?;
                     changed = true;
                 }
@@ -80,8 +80,4 @@ pub(super) fn with_types_of_first(query: &RecursiveQuery) -> Result<Option<Logic
     let second = LogicalPlan::Projection(Projection::try_new(exprs, Arc::clone(&query.recursive_term))?);
     let (name, first) = (query.name.clone(), Arc::clone(&query.static_term));
     RecursiveQuery::try_new(name, first, Arc::new(second), query.is_distinct).map(|query| Some(LogicalPlan::RecursiveQuery(query)))
-}
-
-fn is_text(ty: &SqlType) -> bool {
-    matches!(ty, SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_))
 }
