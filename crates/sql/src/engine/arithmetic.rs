@@ -56,7 +56,7 @@ fn chained(left: Expr, step: Step, right: Expr) -> Expr {
     steps.push(step);
     operands.push(right);
     let function = Arithmetic { steps, signature: Signature::variadic_any(Volatility::Immutable) };
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), operands))
+    ScalarUDF::from(function).call(operands)
 }
 
 fn of(function: &ScalarUDF) -> Option<&Arithmetic> {

@@ -1,12 +1,12 @@
 //! Casts to text: PostgreSQL prints values otherwise than the query engine, and cuts what is longer than the type. And sums of dates and intervals, which
 //! are timestamps.
 
-use super::row_function::{RowFunction, of_number};
+use super::row_function::{RowFunction, numbers_of, of_numbers};
 use crate::error::SqlError;
 use crate::types::{Datum, SqlType, to_text as print};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
-use datafusion::logical_expr::expr::{Cast, ScalarFunction};
+use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, ScalarUDF};
 use std::sync::Arc;
 
@@ -46,12 +46,13 @@ pub fn to_text(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
     }
     let mut text = cast.expr.as_ref().clone();
     if is_printed {
-        text = call(printed(), vec![text, number(from.oid().into()), number(from.type_modifier().into())]);
+        let [oid, modifier] = numbers_of(&from);
+        text = ScalarUDF::from(printed()).call(vec![text, oid, modifier]);
     } else if !is_text {
         text = Expr::Cast(Cast { expr: Box::new(text), field: Arc::new(SqlType::Text.field("", true)) });
     }
     if let Some(length) = length {
-        text = call(cut(), vec![text, number(length.into())]);
+        text = ScalarUDF::from(cut()).call(vec![text, Expr::Literal(Datum::Int64(Some(length.into())), None)]);
     }
     Some(if to == SqlType::Text { text } else { Expr::Cast(Cast { expr: Box::new(text), field: cast.field.clone() }) })
 }
@@ -82,14 +83,6 @@ fn is_interval(expr: &Expr) -> bool {
     }
 }
 
-fn call(function: RowFunction, arguments: Vec<Expr>) -> Expr {
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), arguments))
-}
-
-fn number(value: i64) -> Expr {
-    Expr::Literal(Datum::Int64(Some(value)), None)
-}
-
 /// The text of a value of the type of this number and modifier.
 fn printed() -> RowFunction {
     RowFunction::new(
@@ -98,8 +91,7 @@ fn printed() -> RowFunction {
         |_| Ok(SqlType::Text.field(PRINTED, true)),
         |_, values| {
             let [value, oid, modifier] = values else { return Err(SqlError::internal("a value is printed by its type")) };
-            let ty = of_number(&Expr::Literal(oid.clone(), None), &Expr::Literal(modifier.clone(), None));
-            let ty = ty.ok_or_else(|| SqlError::internal("a value of no type is printed"))?;
+            let ty = of_numbers(oid, modifier).ok_or_else(|| SqlError::internal("a value of no type is printed"))?;
             Ok(Datum::Utf8(print(&ty, value)))
         },
     )

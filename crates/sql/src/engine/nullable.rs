@@ -3,7 +3,6 @@
 use super::row_function::RowFunction;
 use crate::error::SqlError;
 use datafusion::common::Result;
-use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, Subquery};
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ pub fn made_nullable(subquery: &Subquery) -> Result<Option<Subquery>> {
     let columns = plan.schema().columns().into_iter();
     let nullable = columns.map(|column| {
         let name = column.name.clone();
-        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function())), vec![Expr::Column(column)])).alias(name)
+        ScalarUDF::from(function()).call(vec![Expr::Column(column)]).alias(name)
     });
     let plan = LogicalPlanBuilder::from(plan.as_ref().clone()).project(nullable)?.build()?;
     Ok(Some(Subquery { subquery: Arc::new(plan), ..subquery.clone() }))

@@ -1,13 +1,12 @@
 //! Casts of texts: PostgreSQL reads values otherwise than the query engine, and has a condition of its own for each text that spells none.
 
-use super::row_function::{RowFunction, of_number, whole_number};
+use super::row_function::{RowFunction, numbers_of, of_numbers, whole_number};
 use crate::engine::from_datafusion;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, SqlType, coerce, parse_text};
 use datafusion::common::metadata::FieldMetadata;
-use datafusion::logical_expr::expr::{Cast, ScalarFunction};
+use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{Expr, ScalarUDF};
-use std::sync::Arc;
 
 /// What the query engine calls the function.
 const READ: &str = "rhumb_read";
@@ -39,9 +38,8 @@ pub fn of_cast(cast: &Cast, from: Option<SqlType>) -> SqlResult<Option<Expr>> {
         return Ok(None);
     }
     Ok((!to.is_text()).then(|| {
-        let number = |number: i64| Expr::Literal(Datum::Int64(Some(number)), None);
-        let arguments = vec![cast.expr.as_ref().clone(), number(to.oid().into()), number(to.type_modifier().into())];
-        let value = Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(read())), arguments));
+        let [oid, modifier] = numbers_of(&to);
+        let value = ScalarUDF::from(read()).call(vec![cast.expr.as_ref().clone(), oid, modifier]);
         Expr::Cast(Cast { expr: Box::new(value), field: cast.field.clone() })
     }))
 }
@@ -69,10 +67,8 @@ fn no_cast(from: &SqlType, to: &SqlType) -> SqlError {
 
 /// The value that a text spells, of the type of this number and modifier.
 fn read() -> RowFunction {
-    let ty = |oid: &Datum, modifier: &Datum| {
-        let ty = of_number(&Expr::Literal(oid.clone(), None), &Expr::Literal(modifier.clone(), None));
-        ty.ok_or_else(|| SqlError::internal("a text is read as a value of no type"))
-    };
+    let ty =
+        |oid: &Datum, modifier: &Datum| of_numbers(oid, modifier).ok_or_else(|| SqlError::internal("a text is read as a value of no type"));
     RowFunction::new(
         READ,
         3..=3,

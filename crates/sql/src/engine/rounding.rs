@@ -3,7 +3,7 @@
 use datafusion::arrow::array::{Array, AsArray, PrimitiveArray};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type};
 use datafusion::common::{DFSchema, Result, internal_err};
-use datafusion::logical_expr::expr::{Cast, ScalarFunction};
+use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub fn before_cast(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
     if !is_whole || is_rounded || !has_fraction(&cast.expr.get_type(schema).ok()?) {
         return None;
     }
-    let function = Arc::new(ScalarUDF::from(Rounded(Signature::any(1, Volatility::Immutable))));
-    let rounded = Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![cast.expr.as_ref().clone()]));
+    let function = ScalarUDF::from(Rounded(Signature::any(1, Volatility::Immutable)));
+    let rounded = function.call(vec![cast.expr.as_ref().clone()]);
     Some(Expr::Cast(Cast { expr: Box::new(rounded), field: cast.field.clone() }))
 }
 

@@ -62,14 +62,14 @@ pub fn function(name: &'static str, returns: DataType, body: impl Fn(&[Datum]) -
     RowFunction::new(name, 0..=usize::MAX, move |_| Ok(Field::new(name, returns.clone(), true)), move |_, values| Ok(body(values)))
 }
 
-/// The type that two constants name: its number and its modifier.
-pub fn of_number(oid: &Expr, modifier: &Expr) -> Option<SqlType> {
-    match (oid, modifier) {
-        (Expr::Literal(oid, _), Expr::Literal(modifier, _)) => {
-            SqlType::from_oid(u32::try_from(whole_number(oid)?).ok()?, i32::try_from(whole_number(modifier)?).ok()?)
-        }
-        _ => None,
-    }
+/// The constants that name a type: its number and its modifier.
+pub fn numbers_of(ty: &SqlType) -> [Expr; 2] {
+    [ty.oid().into(), ty.type_modifier().into()].map(|number| Expr::Literal(Datum::Int64(Some(number)), None))
+}
+
+/// The type that two constants name.
+pub fn of_numbers(oid: &Datum, modifier: &Datum) -> Option<SqlType> {
+    SqlType::from_oid(u32::try_from(whole_number(oid)?).ok()?, i32::try_from(whole_number(modifier)?).ok()?)
 }
 
 /// A whole number that is written in a statement.

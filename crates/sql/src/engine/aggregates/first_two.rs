@@ -9,10 +9,6 @@ use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use std::sync::{Arc, LazyLock};
 
-fn list_of(ty: &DataType) -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(ty.clone(), true)))
-}
-
 /// How many are kept.
 const KEPT: usize = 2;
 
@@ -21,6 +17,10 @@ pub fn first_two() -> Arc<AggregateUDF> {
     static FUNCTION: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(FirstTwo(Signature::any(1, Volatility::Immutable)))));
     FUNCTION.clone()
+}
+
+fn list_of(ty: &DataType) -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(ty.clone(), true)))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

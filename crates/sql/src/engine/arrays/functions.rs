@@ -3,7 +3,7 @@
 use super::compared::{common_type, compare_lists, same};
 use super::returned::returned;
 use crate::engine::bounded::TO_ARRAY;
-use crate::engine::row_function::{MADE_BYTES_MAX, RowFunction, whole_number};
+use crate::engine::row_function::{MADE_BYTES_MAX, RowFunction, of_numbers};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{
     Datum, ELEMENTS_MAX, Element, SqlType, array, cast, coerce, elements, length_of, shown_type, to_text, too_many_elements,
@@ -233,11 +233,10 @@ fn element_at(arguments: &ReturnFieldArgs<'_>) -> SqlResult<Field> {
 
 /// The type that a call of [`TO_ARRAY`] names.
 fn target(arguments: &ReturnFieldArgs<'_>) -> SqlResult<SqlType> {
-    let number = |place: usize| match arguments.scalar_arguments.get(place) {
-        Some(Some(number)) => whole_number(number),
+    let ty = match arguments.scalar_arguments {
+        [_, Some(oid), Some(modifier)] => of_numbers(oid, modifier),
         _ => None,
     };
-    let ty = number(1).zip(number(2)).and_then(|(oid, modifier)| SqlType::from_oid(oid as u32, modifier as i32));
     ty.ok_or_else(|| SqlError::internal("a cast names no type"))
 }
 

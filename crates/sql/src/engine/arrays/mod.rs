@@ -16,7 +16,6 @@ pub use make::make_array;
 pub use quantified::{Quantified, list_of, name as quantified};
 
 use crate::engine::row_function::MADE_BYTES_MAX;
-use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ScalarUDF};
 use std::sync::Arc;
 
@@ -36,6 +35,5 @@ pub fn with_functions(mut functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>>
 
 /// The text of an array, as PostgreSQL prints it.
 pub fn text_of_array(array: Expr) -> Expr {
-    let function = function(functions::TO_TEXT, MADE_BYTES_MAX);
-    Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![array]))
+    function(functions::TO_TEXT, MADE_BYTES_MAX).call(vec![array])
 }

@@ -11,7 +11,7 @@ use crate::types::Datum;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result};
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
-use datafusion::logical_expr::expr::{Exists, InSubquery, ScalarFunction, SetComparison, SetQuantifier};
+use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlanBuilder, Operator, ScalarUDF, Subquery};
 use std::sync::Arc;
@@ -103,8 +103,8 @@ impl Comparison {
         let subquery = Subquery { subquery: Arc::new(rows), ..self.rows };
         // There may be no rows.
         let args = vec![Expr::ScalarSubquery(subquery), Expr::Literal(none, None)];
-        let rows = Expr::ScalarFunction(ScalarFunction::new_udf(datafusion::functions::core::coalesce(), args));
-        Ok(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![self.value, rows])))
+        let rows = datafusion::functions::core::coalesce().call(args);
+        Ok(ScalarUDF::from(function).call(vec![self.value, rows]))
     }
 }
 

@@ -5,7 +5,7 @@ use super::functions::{OR_NULL, SUBSCRIPTS, TO_TEXT};
 use super::quantified::Quantified;
 use super::returned::no_array;
 use crate::engine::bounded::{JOINED, TO_ARRAY};
-use crate::engine::row_function;
+use crate::engine::row_function::of_numbers;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, Element, SqlType, common, parse_text, several_dimensions};
 use datafusion::arrow::datatypes::DataType;
@@ -59,7 +59,10 @@ pub fn type_of(expr: &Expr, schema: &DFSchema) -> Option<SqlType> {
             "array_append" | "array_prepend" | "array_cat" | "array_remove" | "array_replace" | "array_slice" => {
                 elements_of(roles(function.func.name())?, &function.args, schema).ok()?.map(SqlType::Array)
             }
-            TO_ARRAY => row_function::of_number(function.args.get(1)?, function.args.get(2)?),
+            TO_ARRAY => match &function.args[..] {
+                [_, Expr::Literal(oid, _), Expr::Literal(modifier, _)] => of_numbers(oid, modifier),
+                _ => None,
+            },
             "make_array" => {
                 let elements = vec![Role::Element; function.args.len()];
                 elements_of(&elements, &function.args, schema).ok()?.map(SqlType::Array).or_else(|| field_of(expr, schema))

@@ -7,6 +7,9 @@ use crate::types::{Datum, Element, SqlType, array, to_text};
 use datafusion::arrow::datatypes::DataType;
 use regex::Regex;
 
+/// The characters that a value of `format` may be filled up to.
+const WIDTH_MAX: usize = 10_000;
+
 /// All of them.
 pub(super) fn each() -> Vec<RowFunction> {
     vec![quote_ident(), quote_literal("quote_literal", None), quote_literal("quote_nullable", Some("NULL")), format(), split(), part()]
@@ -94,9 +97,6 @@ fn formatted(template: &str, arguments: &[Datum]) -> SqlResult<String> {
     made.push_str(rest);
     Ok(made)
 }
-
-/// The characters that a value of `format` may be filled up to.
-const WIDTH_MAX: usize = 10_000;
 
 /// A regular expression with the flags that one letter each asks for. Errors: 2201B, 22023.
 fn regex(pattern: &str, flags: &str) -> SqlResult<Regex> {

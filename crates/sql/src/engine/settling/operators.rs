@@ -8,11 +8,9 @@ use crate::engine::from_sql;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Element, SqlType, several_dimensions};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
 use datafusion::logical_expr::{Expr, GetFieldAccess, ScalarUDF, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use std::sync::Arc;
 
 /// Plans them.
 #[derive(Debug)]
@@ -28,7 +26,7 @@ impl ExprPlanner for Planner {
         {
             let (value, array) = (known(expr.left, schema)?, known(expr.right, schema)?);
             let args = quantified_arguments(value, array, schema).map_err(from_sql)?;
-            return Ok(PlannerResult::Planned(call(Arc::new(ScalarUDF::from(quantified)), args)));
+            return Ok(PlannerResult::Planned(ScalarUDF::from(quantified).call(args)));
         }
         if !concerns_arrays(&expr.op) {
             return Ok(PlannerResult::Original(expr));
@@ -44,7 +42,7 @@ impl ExprPlanner for Planner {
     fn plan_array_literal(&self, elements: Vec<Expr>, schema: &DFSchema) -> Result<PlannerResult<Vec<Expr>>> {
         let elements = elements.into_iter().map(|element| known(element, schema)).collect::<Result<Vec<_>>>()?;
         let elements = settled(&vec![Role::Element; elements.len()], elements, schema).map_err(from_sql)?;
-        Ok(PlannerResult::Planned(call(bounded(&make_array(), self.bytes_max), elements)))
+        Ok(PlannerResult::Planned(bounded(&make_array(), self.bytes_max).call(elements)))
     }
 
     fn plan_field_access(&self, expr: RawFieldAccessExpr, schema: &DFSchema) -> Result<PlannerResult<RawFieldAccessExpr>> {
@@ -67,7 +65,7 @@ impl ExprPlanner for Planner {
         };
         let roles = [Role::List, Role::Integer, Role::Integer];
         let args = settled(&roles, args, schema).map_err(from_sql)?;
-        Ok(PlannerResult::Planned(call(function(name, self.bytes_max), args)))
+        Ok(PlannerResult::Planned(function(name, self.bytes_max).call(args)))
     }
 }
 
@@ -107,7 +105,7 @@ impl Planner {
         if swapped {
             args.swap(0, 1);
         }
-        let call = call(function(name, self.bytes_max), args);
+        let call = function(name, self.bytes_max).call(args);
         Ok(PlannerResult::Planned(if negated { Expr::Not(Box::new(call)) } else { call }))
     }
 }
@@ -115,10 +113,6 @@ impl Planner {
 /// An expression whose type can be told: within, constants and parameters may still have none.
 fn known(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     if is_unknown(&expr) || type_of(&expr, schema).is_some() { Ok(expr) } else { Ok(settle(expr, schema)?.data) }
-}
-
-fn call(function: Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
-    Expr::ScalarFunction(ScalarFunction::new_udf(function, args))
 }
 
 /// True for operators that arrays have.

@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, Result};
 use datafusion::functions_aggregate::count::count_udaf;
-use datafusion::logical_expr::expr::{Exists, ScalarFunction};
+use datafusion::logical_expr::expr::Exists;
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, Subquery};
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(super) fn of_value(expr: Expr) -> Result<Transformed<Expr>> {
             _ => Err(SqlError::internal("it has one argument")),
         },
     );
-    Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(only)), vec![values]))))
+    Ok(Transformed::yes(ScalarUDF::from(only).call(vec![values])))
 }
 
 /// The plan below what only names or leaves out columns.
