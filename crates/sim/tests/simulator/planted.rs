@@ -20,9 +20,31 @@ use rhumb_sim::{Scenario, all_cores, run_seeds};
 /// Every planted bug is caught by one of so many seeds.
 const SEEDS: u64 = 1_000;
 
-fn first_caught(scenario: &impl Scenario) -> Option<(u64, String)> {
+/// Bugs that many seeds did not catch when they were tried last, in which scenario, and one that did: it is tried first.
+const CAUGHT_LATE: [(&str, &str, u64); 17] = [
+    ("catenae", "ClocksBelieved", 64),
+    ("catenae", "SyncFailureIgnored", 15),
+    ("moving-replicas", "StopsInDoubt", 11),
+    ("quad", "AnswerBeforeSync", 62),
+    ("quad", "ClocksBelieved", 16),
+    ("quad", "LocksWalked", 15),
+    ("quad", "OldFoldersAccepted", 137),
+    ("quad", "ShownUnsettled", 13),
+    ("quad", "SyncFailureIgnored", 24),
+    ("replicated-commit", "AnswerBeforeSync", 12),
+    ("replicated-commit", "LocksWalked", 15),
+    ("replicated-log", "CeilingForgotten", 59),
+    ("replicated-log", "DecisionDropped", 114),
+    ("replicated-log", "ForgottenIsAborted", 114),
+    ("replicated-log", "PromiseForgotten", 106),
+    ("replicated-log", "ShortLogElected", 107),
+    ("samya", "AbortAfterAccept", 24),
+];
+
+fn first_caught(scenario: &impl Scenario, bug: &str) -> Option<(u64, String)> {
+    let late = CAUGHT_LATE.iter().find(|(name, late, _)| (*name, *late) == (scenario.name(), bug)).map(|(_, _, seed)| *seed / 10 * 10);
     // In slices, so that a bug caught early costs little.
-    (0..SEEDS).step_by(10).find_map(|start| {
+    late.into_iter().chain((0..SEEDS).step_by(10)).find_map(|start| {
         let reports = run_seeds(scenario, start..start + 10, all_cores(), |_| {});
         reports.into_iter().find_map(|report| Some((report.seed, report.violation?)))
     })
@@ -32,7 +54,7 @@ fn first_caught(scenario: &impl Scenario) -> Option<(u64, String)> {
 fn assert_all_caught<B: Copy + std::fmt::Debug, S: Scenario>(bugs: impl IntoIterator<Item = B>, scenario: impl Fn(B) -> S) {
     let mut missed = Vec::new();
     for bug in bugs {
-        match first_caught(&scenario(bug)) {
+        match first_caught(&scenario(bug), &format!("{bug:?}")) {
             Some((seed, violation)) => println!("{bug:?}: seed {seed}: {}", violation.lines().next().unwrap_or_default()),
             None => missed.push(bug),
         }
