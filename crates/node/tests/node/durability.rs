@@ -1,9 +1,7 @@
 //! What waits for the disk: promises and answers leave after the sync, reads see what is on its way, a failing disk
 //! ends the site and acknowledges nothing.
 
-mod common;
-
-use common::{Request, Toy, ToySite, configure, start, start_as, until};
+use crate::common::{self, Request, Toy, ToySite, configure, start, start_as, until};
 use futures::future::join_all;
 use futures::poll;
 use rhumb_core::actor::{Load, Loaded};
@@ -12,7 +10,7 @@ use rhumb_node::runtime::{Handle, Rejected};
 use rhumb_node::service::Service;
 use rhumb_store::{Engine, MemoryEngine, Store, StoreError, View, Write};
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::Poll;
 use std::time::Duration;
@@ -35,8 +33,9 @@ struct Inner {
     engine: MemoryEngine,
     mode: Mutex<Mode>,
     changed: Condvar,
-    /// Held while it syncs.
+    /// Held while it writes or syncs.
     busy: Mutex<()>,
+    hangs: AtomicBool,
     syncs: AtomicUsize,
     writes: AtomicUsize,
     horizon: AtomicU64,
@@ -46,12 +45,17 @@ impl Disk {
     fn new() -> Disk {
         let (mode, changed, busy) = (Mutex::new(Mode::Works), Condvar::new(), Mutex::new(()));
         let (syncs, writes, horizon) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
-        Disk(Arc::new(Inner { engine: MemoryEngine::new(), mode, changed, busy, syncs, writes, horizon }))
+        Disk(Arc::new(Inner { engine: MemoryEngine::new(), mode, changed, busy, hangs: AtomicBool::new(false), syncs, writes, horizon }))
     }
 
     fn set(&self, mode: Mode) {
         *self.0.mode.lock().expect("no panic") = mode;
         self.0.changed.notify_all();
+    }
+
+    /// True while a sync hangs: what was to be written before it is.
+    fn hangs(&self) -> bool {
+        self.0.hangs.load(Ordering::SeqCst)
     }
 
     fn syncs(&self) -> usize {
@@ -76,7 +80,11 @@ impl Engine for Disk {
 
     fn sync(&self) -> Result<(), StoreError> {
         let _busy = self.0.busy.lock().expect("no panic");
-        let mode = self.0.changed.wait_while(self.0.mode.lock().expect("no panic"), |mode| *mode == Mode::Hangs).expect("no panic");
+        let hangs = |mode: &mut Mode| {
+            self.0.hangs.store(*mode == Mode::Hangs, Ordering::SeqCst);
+            *mode == Mode::Hangs
+        };
+        let mode = self.0.changed.wait_while(self.0.mode.lock().expect("no panic"), hangs).expect("no panic");
         assert!(*mode != Mode::Panics, "the disk was told to");
         if *mode == Mode::Fails {
             return Err(StoreError::Full { path: "/data".into(), source: std::io::Error::from(std::io::ErrorKind::StorageFull) });
@@ -103,7 +111,7 @@ async fn put_into_a_hanging_sync(disk: &Disk, handle: &Handle<Toy>) -> JoinSet<R
     disk.set(Mode::Hangs);
     let mut puts = JoinSet::new();
     puts.spawn(put(handle.clone(), "alone"));
-    until("the sync of the first hangs", async || disk.0.busy.try_lock().is_err()).await;
+    until("the sync of the first hangs", async || disk.hangs()).await;
     puts
 }
 
@@ -317,7 +325,7 @@ async fn a_read_sees_the_write_before_it() {
         disk.set(Mode::Hangs);
         let put = handle.clone();
         let put = tokio::spawn(async move { put.ask(Request::Put { key: "other", value: "v" }).await });
-        until("the sync hangs", async || disk.0.busy.try_lock().is_err()).await;
+        until("the sync hangs", async || disk.hangs()).await;
         let get = handle.clone();
         let get = tokio::spawn(async move { get.ask(Request::PutThenGet { key: "new", value: "w" }).await });
         tokio::time::sleep(QUIET).await;
@@ -339,7 +347,7 @@ async fn garbage_is_collected_once_what_was_written_before_is_durable() {
         let horizon = || disk.0.horizon.load(Ordering::SeqCst);
         disk.set(Mode::Hangs);
         let put = tokio::spawn(async move { putter.ask(Request::Put { key: "k", value: "v" }).await });
-        until("the sync hangs", async || disk.0.busy.try_lock().is_err()).await;
+        until("the sync hangs", async || disk.hangs()).await;
         let collect = tokio::spawn(async move { collector.ask(Request::Collect { horizon: Timestamp::from_bits(7) }).await });
         tokio::time::sleep(QUIET).await;
         assert_eq!(horizon(), 0, "nothing is durable yet");
@@ -449,7 +457,7 @@ async fn a_stop_makes_durable_what_was_written() {
         handle.ask(Request::Put { key: "k", value: "v" }).await.expect("put");
         disk.set(Mode::Hangs);
         let put = tokio::spawn(async move { handle.ask(Request::Put { key: "last", value: "v" }).await });
-        until("the sync hangs", async || disk.0.busy.try_lock().is_err()).await;
+        until("the sync hangs", async || disk.hangs()).await;
         let stop = tokio::spawn(site.stop());
         tokio::time::sleep(QUIET).await;
         assert!(!stop.is_finished(), "it waits for the disk");

@@ -1,8 +1,6 @@
 //! Sites over loopback TCP: delay, order, reconnects, faults, bounds, and unproven connections.
 
-mod common;
-
-use common::{Request, Toy, cluster, configure, echo, start, until};
+use crate::common::{self, Request, Toy, cluster, configure, echo, start, until};
 use rhumb_config::Wan;
 use rhumb_core::{SiteId, Span, Time};
 use rhumb_node::clock::Clock;

@@ -1,8 +1,6 @@
 //! Sites whose clocks are wrong: nobody takes their word, and they end, or do not begin.
 
-mod common;
-
-use common::{Request, ToySite, configure, echo, start_by, until};
+use crate::common::{Request, ToySite, configure, echo, start_by, until};
 use rhumb_config::Config;
 use rhumb_core::{SiteId, Time};
 use rhumb_node::clock::Clock;

@@ -1,8 +1,6 @@
 //! Who steps an actor: its clients, in place; its own thread what they leave; and nothing is left lying.
 
-mod common;
-
-use common::{Request, configure, start, until};
+use crate::common::{Request, configure, start, until};
 use futures::executor::block_on;
 use rhumb_core::{Rng, SiteId};
 use rhumb_store::MemoryEngine;

@@ -1,7 +1,6 @@
 //! The HTTP port: how many may ask, how slowly, and from where.
 
-mod common;
-
+use crate::common;
 use axum::Router;
 use axum::body::Body;
 use axum::routing::{get, post};

@@ -1,8 +1,6 @@
 //! Sites over TLS: who they are is in their certificates, and nobody speaks for another.
 
-mod common;
-
-use common::{ToySite, configure, echo, secret, setup, start, until};
+use crate::common::{ToySite, configure, echo, secret, setup, start, until};
 use rhumb_config::{Config, Tls as TlsTable};
 use rhumb_core::SiteId;
 use rhumb_node::incarnation::Progress;

@@ -1,5 +1,4 @@
 //! Toy protocols, and clusters of them over loopback TCP in one process.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use async_trait::async_trait;
 use bytes::Bytes;

@@ -1,9 +1,7 @@
 //! Quotas over HTTP: the exact answer of every route, every refusal, and what no route takes.
 
-mod common;
-
+use crate::common::{agrees, http};
 use async_trait::async_trait;
-use common::{agrees, http};
 use rhumb_api::error::Error;
 use rhumb_core::{SiteId, Topology};
 use rhumb_node::admin::quotas::{BODY_BYTES_MAX, router};

@@ -1,10 +1,8 @@
 //! The life of a process: what it refuses to start with, what it shows over HTTP, how it stops.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod interface;
 
-use common::{Request, Toy, ToyQuotas, http};
+use crate::common::{self, Request, Toy, ToyQuotas, http};
 use rhumb_api::error::{Code, Error};
 use rhumb_config::{Config, Coordinators, Placement, Setup};
 use rhumb_core::SiteId;

@@ -1,8 +1,6 @@
 //! Transactions over the actors of Catenae, hosted by three sites in this process.
 
-mod common;
-
-use common::{configure, incarnations, secret, setup};
+use crate::common::{configure, incarnations, secret, setup};
 use rhumb_catenae::Site as Catenae;
 use rhumb_catenae::administration::Administration;
 use rhumb_commit::one_shot::execution::{Output, Rejection};
