@@ -140,10 +140,18 @@ impl Settings {
         self.values.get(name).or_else(|| self.of_database.get(name)).map(String::as_str)
     }
 
-    /// The value of the setting `name`. Error 42704.
+    /// The value of a setting as it is shown: a time has its unit.
+    fn shown(&self, setting: &Known) -> String {
+        let value = self.said(setting.name).unwrap_or(setting.default);
+        match (&setting.rule, value.parse()) {
+            (Rule::Timeout, Ok(millis)) => with_unit(millis),
+            _ => value.to_owned(),
+        }
+    }
+
+    /// The value of the setting `name`, as it is shown. Error 42704.
     pub fn get(&self, name: &str) -> SqlResult<String> {
-        let setting = find(name)?;
-        Ok(self.said(setting.name).unwrap_or(setting.default).to_string())
+        find(name).map(|setting| self.shown(setting))
     }
 
     /// Changes a setting; `None` is its default, or what the database says. Returns what the client is to be told, if anything.
@@ -166,7 +174,7 @@ impl Settings {
 
     /// Every setting and its value, by name.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
-        SETTINGS.iter().map(|setting| (setting.name, self.said(setting.name).unwrap_or(setting.default).to_string()))
+        SETTINGS.iter().map(|setting| (setting.name, self.shown(setting)))
     }
 
     /// A bound on time; `None`: no bound.
@@ -193,6 +201,16 @@ impl Settings {
     /// True if transactions are read-only where nothing else says so.
     pub fn read_only(&self) -> bool {
         self.said("default_transaction_read_only") == Some("on")
+    }
+}
+
+/// Milliseconds in the largest unit of which they are a whole number.
+fn with_unit(millis: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+    match UNITS.iter().find(|(unit, _)| millis > 0 && millis.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", millis / unit),
+        None if millis == 0 => "0".into(),
+        None => format!("{millis}ms"),
     }
 }
 

@@ -87,12 +87,12 @@ async fn settings_and_tables_go_back_too() {
     client.batch_execute("INSERT INTO u VALUES (1); INSERT INTO t VALUES (1); DROP TABLE t").await.expect("changed");
     assert_eq!(code(client.batch_execute("SELECT * FROM t").await), "42P01");
     client.batch_execute("ROLLBACK TO a").await.expect("rolled back");
-    assert_eq!(strings(&client, "SHOW lock_timeout").await, ["2000"]);
+    assert_eq!(strings(&client, "SHOW lock_timeout").await, ["2s"]);
     assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["0"]);
     assert_eq!(code(client.batch_execute("SELECT * FROM u").await), "42P01");
     client.batch_execute("ROLLBACK TO a; CREATE TABLE u (name text); INSERT INTO u VALUES ('x'); COMMIT").await.expect("committed");
     assert_eq!(strings(&client, "SELECT name FROM u").await, ["x"]);
-    assert_eq!(strings(&client, "SHOW lock_timeout").await, ["2000"]);
+    assert_eq!(strings(&client, "SHOW lock_timeout").await, ["2s"]);
     assert_eq!(strings(&server.connect().await, "SELECT count(*) FROM t").await, ["0"]);
 }
 

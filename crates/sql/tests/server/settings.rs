@@ -25,7 +25,7 @@ async fn settings_of_a_transaction_end_with_it() {
     let server = Server::start().await;
     let client = server.connect().await;
     client.batch_execute("BEGIN; SET LOCAL statement_timeout = '5s'").await.expect("set");
-    assert_eq!(strings(&client, "SHOW statement_timeout").await, ["5000"]);
+    assert_eq!(strings(&client, "SHOW statement_timeout").await, ["5s"]);
     client.batch_execute("COMMIT").await.expect("committed");
     assert_eq!(strings(&client, "SHOW statement_timeout").await, ["0"]);
     client.batch_execute("BEGIN; SET statement_timeout = 7; ROLLBACK").await.expect("rolled back");
@@ -40,9 +40,9 @@ async fn what_was_set_beside_a_statement_that_failed_is_undone() {
     assert_eq!(strings(&client, "SHOW statement_timeout").await, ["0"]);
     client.batch_execute("SET statement_timeout = 7000; SELECT 1").await.expect("run");
     client.batch_execute("SET statement_timeout = 8000; BEGIN; ROLLBACK").await.expect("rolled back");
-    assert_eq!(strings(&client, "SHOW statement_timeout").await, ["7000"]);
+    assert_eq!(strings(&client, "SHOW statement_timeout").await, ["7s"]);
     client.batch_execute("SET statement_timeout = 8000; BEGIN; COMMIT").await.expect("committed");
-    assert_eq!(strings(&client, "SHOW statement_timeout").await, ["8000"]);
+    assert_eq!(strings(&client, "SHOW statement_timeout").await, ["8s"]);
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn a_text_that_asks_for_a_setting_is_told_what_it_is_by_then() {
     let asked = "SELECT current_setting('statement_timeout')";
     assert_eq!(strings(&client, asked).await, ["0"]);
     client.batch_execute("SET statement_timeout = 5000").await.expect("set");
-    assert_eq!(strings(&client, asked).await, ["5000"]);
+    assert_eq!(strings(&client, asked).await, ["5s"]);
 }
 
 #[tokio::test]
@@ -81,6 +81,21 @@ async fn a_statement_that_takes_too_long_is_canceled() {
     let (result, ()) = tokio::join!(client.batch_execute(endless), canceling);
     assert_eq!(code(result), "57014");
     assert_eq!(strings(&client, "SELECT 1").await, ["1"]);
+}
+
+#[tokio::test]
+async fn a_statement_that_is_canceled_while_it_begins_leaves_the_session_as_it_was() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1)").await.expect("created");
+    client.batch_execute("SET statement_timeout = '50ms'").await.expect("set");
+    for sql in ["SELECT n FROM t", "UPDATE t SET n = 2", "BEGIN; SELECT n FROM t", "CREATE TABLE u (id int PRIMARY KEY)"] {
+        server.gateway.begin_none(true);
+        assert_eq!(code(client.batch_execute(sql).await), "57014", "{sql}");
+        server.gateway.begin_none(false);
+        client.batch_execute("ROLLBACK").await.expect("ended");
+        assert_eq!(strings(&client, "SELECT n FROM t").await, ["1"]);
+    }
 }
 
 #[tokio::test]
@@ -367,11 +382,11 @@ async fn what_is_set_for_the_transaction_leaves_what_is_set_for_the_session() {
     let client = server.connect().await;
     let shown = async || strings(&client, "SHOW lock_timeout; SHOW statement_timeout").await;
     client.batch_execute("BEGIN; SET lock_timeout = 5; SAVEPOINT a; SET LOCAL statement_timeout = 6000; RELEASE a").await.expect("set");
-    assert_eq!(shown().await, ["5", "6000"]);
+    assert_eq!(shown().await, ["5ms", "6s"]);
     client.batch_execute("COMMIT").await.expect("committed");
-    assert_eq!(shown().await, ["5", "0"]);
+    assert_eq!(shown().await, ["5ms", "0"]);
     client.batch_execute("BEGIN; SET LOCAL lock_timeout = 7; SET statement_timeout = 8000; ROLLBACK").await.expect("rolled back");
-    assert_eq!(shown().await, ["5", "0"]);
+    assert_eq!(shown().await, ["5ms", "0"]);
     client.batch_execute("BEGIN; SET LOCAL lock_timeout = 7; RESET ALL; COMMIT").await.expect("committed");
     assert_eq!(shown().await, ["0", "0"]);
     client.batch_execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY").await.expect("set");

@@ -36,6 +36,7 @@ struct Shared {
     commit_bytes_max: Option<usize>,
     /// Whether scans wait for ever.
     stands_still: bool,
+    begins_none: bool,
     /// How the last commit that wrote was to be done.
     committed: CommitOptions,
     /// Where the next commit waits.
@@ -96,6 +97,11 @@ impl LocalGateway {
         self.lock().stands_still = stands_still;
     }
 
+    /// Whether transactions wait for ever to begin, from now on, as where their gateway does not answer.
+    pub fn begin_none(&self, begins_none: bool) {
+        self.lock().begins_none = begins_none;
+    }
+
     /// The number of keys that have a value.
     pub fn live_keys(&self) -> usize {
         let shared = self.lock();
@@ -154,6 +160,9 @@ impl Shared {
 #[async_trait]
 impl Gateway for LocalGateway {
     async fn begin(&self, mode: ReadMode) -> Result<Box<dyn Transaction>, TxnError> {
+        if self.lock().begins_none {
+            return std::future::pending().await;
+        }
         let mut shared = self.lock();
         let at = match mode {
             ReadMode::Stale(at) if at > shared.clock => return Err(TxnError::OutOfRange("timestamp lies in the future".into())),
