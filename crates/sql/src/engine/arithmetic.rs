@@ -15,7 +15,6 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use std::sync::Arc;
 
 /// What the query engine calls the function.
 const ARITHMETIC: &str = "rhumb_arithmetic";
@@ -79,6 +78,10 @@ fn is_floating(ty: &DataType) -> bool {
     matches!(ty, DataType::Float32 | DataType::Float64)
 }
 
+fn is_number(ty: &DataType) -> bool {
+    is_whole(ty) || is_floating(ty) || matches!(ty, DataType::Decimal128(..))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Operation {
     Add,
@@ -107,7 +110,7 @@ impl Step {
                 }
             }
             (DataType::Float32, DataType::Float32) => DataType::Float32,
-            (DataType::Float64, other) | (other, DataType::Float64) if is_whole(other) || is_floating(other) => DataType::Float64,
+            (floating, other) | (other, floating) if is_floating(floating) && is_number(other) => DataType::Float64,
             _ => return None,
         };
         let op = match op {

@@ -1,5 +1,4 @@
-//! Casts to text: PostgreSQL prints values otherwise than the query engine, and cuts what is longer than the type. And sums of dates and intervals, which
-//! are timestamps.
+//! Casts to text: PostgreSQL prints values otherwise than the query engine, and cuts what is longer than the type.
 
 use super::row_function::{RowFunction, numbers_of, of_numbers};
 use crate::error::SqlError;
@@ -7,7 +6,7 @@ use crate::types::{Datum, SqlType, to_text as print};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::Cast;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, ScalarUDF};
+use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF};
 use std::sync::Arc;
 
 /// What the query engine calls the functions.
@@ -40,6 +39,7 @@ pub fn to_text(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
             | SqlType::Time
             | SqlType::Timestamp
             | SqlType::TimestampTz
+            | SqlType::Interval
     );
     if matches!(from, SqlType::Array(_)) || !is_printed && length.is_none() {
         return None;
@@ -55,32 +55,6 @@ pub fn to_text(cast: &Cast, schema: &DFSchema) -> Option<Expr> {
         text = ScalarUDF::from(cut()).call(vec![text, Expr::Literal(Datum::Int64(Some(length.into())), None)]);
     }
     Some(if to == SqlType::Text { text } else { Expr::Cast(Cast { expr: Box::new(text), field: cast.field.clone() }) })
-}
-
-/// A date with an interval added or taken away, as that of a timestamp; `None` if it is something else.
-pub fn with_interval(sum: &BinaryExpr, schema: &DFSchema) -> Option<Expr> {
-    let is_date = |expr: &Expr| expr.get_type(schema).is_ok_and(|ty| ty == DataType::Date32);
-    let timestamp = |date: &Expr| {
-        let field = Arc::new(SqlType::Timestamp.field("", true));
-        Box::new(Expr::Cast(Cast { expr: Box::new(date.clone()), field }))
-    };
-    let BinaryExpr { left, op, right } = sum;
-    let (left, right) = match op {
-        Operator::Plus | Operator::Minus if is_interval(right) && is_date(left) => (timestamp(left), right.clone()),
-        Operator::Plus if is_interval(left) && is_date(right) => (left.clone(), timestamp(right)),
-        _ => return None,
-    };
-    Some(Expr::BinaryExpr(BinaryExpr { left, op: *op, right }))
-}
-
-/// True of what is written as an interval: no table has any.
-fn is_interval(expr: &Expr) -> bool {
-    match expr {
-        Expr::Literal(value, _) => matches!(value.data_type(), DataType::Interval(_)),
-        Expr::Cast(cast) => matches!(cast.field.data_type(), DataType::Interval(_)),
-        Expr::Negative(expr) => is_interval(expr),
-        _ => false,
-    }
 }
 
 /// The text of a value of the type of this number and modifier.

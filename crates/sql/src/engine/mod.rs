@@ -7,12 +7,14 @@ pub mod arrays;
 mod batch;
 pub mod bounded;
 mod casts;
+mod decimals;
 mod error;
 pub mod functions;
 pub mod limits;
 mod multisets;
 mod nullable;
 mod prose;
+mod ranks;
 mod reading;
 mod rounding;
 pub mod row_function;
@@ -77,7 +79,7 @@ impl Engine {
             .with_expr_planners(SessionStateDefaults::default_expr_planners())
             .with_scalar_functions(functions::with_functions(arrays::with_functions(SessionStateDefaults::default_scalar_functions())))
             .with_aggregate_functions(aggregates::with_functions(SessionStateDefaults::default_aggregate_functions()))
-            .with_window_functions(SessionStateDefaults::default_window_functions())
+            .with_window_functions(ranks::with_functions(SessionStateDefaults::default_window_functions()))
             .with_table_function_list(SessionStateDefaults::default_table_functions())
             .build();
         let mut planning = state.clone();

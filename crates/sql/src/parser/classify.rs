@@ -180,6 +180,15 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
         // There are no notifications and no cursors.
         Sql::UNLISTEN { .. } => StatementKind::Nothing("UNLISTEN"),
         Sql::Close { cursor: ast::CloseCursor::All } => StatementKind::Nothing("CLOSE CURSOR ALL"),
+        Sql::Prepare { name, data_types, statement } => prepare(&name, data_types, *statement)?,
+        Sql::Execute { name: Some(name), parameters, immediate: false, into, using, output: false, default: false, .. }
+            if into.is_empty() && using.is_empty() =>
+        {
+            let [ast::ObjectNamePart::Identifier(name)] = name.0.as_slice() else {
+                return Err(SqlError::syntax("EXECUTE takes a plain name"));
+            };
+            StatementKind::Execute { name: fold(name), arguments: parameters }
+        }
         Sql::Deallocate { name, .. } => {
             let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
             StatementKind::Deallocate((!all).then(|| fold(&name)))
@@ -190,6 +199,20 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
             return Err(SqlError::unsupported(format!("{} is not supported", words.join(" "))));
         }
     })
+}
+
+fn prepare(name: &ast::Ident, types: Vec<ast::DataType>, statement: ast::Statement) -> SqlResult<StatementKind> {
+    let bytes = statement.to_string().len();
+    let kind = classify(statement)?;
+    match kind {
+        StatementKind::Query { .. }
+        | StatementKind::Tokens(_)
+        | StatementKind::Numbers(_)
+        | StatementKind::Insert(_)
+        | StatementKind::Update(_)
+        | StatementKind::Delete(_) => Ok(StatementKind::Prepare { name: fold(name), types, statement: Box::new(kind), bytes }),
+        other => Err(SqlError::syntax(format!("{} cannot be prepared by PREPARE", other.name()))),
+    }
 }
 
 fn call(function: ast::Function) -> SqlResult<StatementKind> {

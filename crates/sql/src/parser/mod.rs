@@ -25,8 +25,8 @@ pub use columns::{columns_named, rename_column, without_table};
 pub use ident::{fold, quoted, unqualified};
 pub use nesting::too_complex;
 pub use numbers::{
-    NumberFunction, calls, calls_in_queries, constant_text, names_sequence, next_number, plain_arguments, replace_calls, sequences_named,
-    set_calls, spelt, with_sequence_renamed,
+    NumberFunction, calls, calls_in_queries, calls_named, constant_text, names_sequence, next_number, plain_arguments, replace_calls,
+    sequences_named, set_calls, spelt, with_sequence_renamed,
 };
 pub use procedure::body;
 pub use statement::{

@@ -47,6 +47,20 @@ impl NumberFunction {
     }
 }
 
+/// True if a function is called whose name, without its schema, is one of these.
+pub fn calls_named(part: &impl Part, is_one: impl Fn(&str) -> bool) -> bool {
+    struct Finder<F>(F);
+    impl<F: Fn(&str) -> bool> Visitor for Finder<F> {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+            let name = function.name.0.last().and_then(ObjectNamePart::as_ident).map(fold);
+            if name.is_some_and(|name| (self.0)(&name)) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+    walk(part, &mut Finder(is_one)).is_err()
+}
+
 /// What a call is given, if that is plain expressions.
 pub fn plain_arguments(function: &Function) -> Option<Vec<&Expr>> {
     if function.over.is_some() || function.filter.is_some() || !function.within_group.is_empty() {

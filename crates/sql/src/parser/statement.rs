@@ -138,6 +138,24 @@ pub enum StatementKind {
     DiscardSequences,
     /// A statement for which there is nothing to do here, with its command tag: UNLISTEN, CLOSE ALL, VACUUM, ANALYZE.
     Nothing(&'static str),
+    /// PREPARE.
+    Prepare {
+        /// The name that it gives the statement.
+        name: String,
+        /// The types of the first parameters.
+        types: Vec<ast::DataType>,
+        /// The statement.
+        statement: Box<StatementKind>,
+        /// How long its text is, in bytes.
+        bytes: usize,
+    },
+    /// EXECUTE of a prepared statement.
+    Execute {
+        /// Its name.
+        name: String,
+        /// What its parameters are.
+        arguments: Vec<ast::Expr>,
+    },
     /// DEALLOCATE of one prepared statement or of all.
     Deallocate(Option<String>),
 }
@@ -451,6 +469,8 @@ impl StatementKind {
             StatementKind::Discard => "DISCARD ALL",
             StatementKind::DiscardSequences => "DISCARD SEQUENCES",
             StatementKind::Nothing(tag) => tag,
+            StatementKind::Prepare { .. } => "PREPARE",
+            StatementKind::Execute { .. } => "EXECUTE",
             StatementKind::Deallocate(_) => "DEALLOCATE",
         }
     }

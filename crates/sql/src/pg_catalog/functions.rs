@@ -12,6 +12,33 @@ use datafusion::logical_expr::{ScalarUDF, ScalarUDFImpl};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The names of all of them, in order.
+pub const NAMES: [&str; 23] = [
+    "col_description",
+    "format_type",
+    "has_database_privilege",
+    "has_schema_privilege",
+    "has_table_privilege",
+    "obj_description",
+    "pg_collation_is_visible",
+    "pg_encoding_to_char",
+    "pg_function_is_visible",
+    "pg_get_constraintdef",
+    "pg_get_expr",
+    "pg_get_function_arguments",
+    "pg_get_function_identity_arguments",
+    "pg_get_function_result",
+    "pg_get_indexdef",
+    "pg_get_serial_sequence",
+    "pg_get_userbyid",
+    "pg_table_is_visible",
+    "pg_type_is_visible",
+    CLASS_NAME,
+    CLASS_OID,
+    "shobj_description",
+    "to_regtype",
+];
+
 /// The functions, for a database of these tables and procedures.
 pub fn make(
     tables: &[Arc<TableDescriptor>],
@@ -60,6 +87,9 @@ pub fn make(
         }),
         text("pg_get_userbyid", move |_| Datum::Utf8(Some(owner.clone()))),
         text("shobj_description", null),
+        yes("has_database_privilege"),
+        yes("has_schema_privilege"),
+        yes("has_table_privilege"),
         yes("pg_collation_is_visible"),
         yes("pg_table_is_visible"),
         yes("pg_type_is_visible"),
@@ -186,4 +216,15 @@ fn type_named(values: &[Datum]) -> Option<i64> {
     let name = values.first()?.to_string().to_lowercase();
     let found = ALL_TYPES.iter().find(|ty| ty.name() == name || short_name(ty) == name);
     found.map(|ty| i64::from(ty.oid()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_of_all_functions() {
+        let made = make(&[], &[], &[], "root");
+        assert_eq!(made.keys().map(String::as_str).collect::<Vec<_>>(), NAMES);
+    }
 }

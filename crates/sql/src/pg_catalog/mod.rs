@@ -22,7 +22,7 @@ pub use functions::{CLASS_NAME, CLASS_OID};
 use crate::context::Facts;
 use crate::engine::{Engine, guarded};
 use crate::error::{SqlError, SqlResult};
-use crate::parser::fold;
+use crate::parser::{calls_named, fold};
 use crate::txn::{Active, databases};
 use datafusion::common::TableReference;
 use datafusion::logical_expr::{ScalarUDF, TableSource};
@@ -32,7 +32,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use information::Information;
-use rhumb_generic::walk_mut;
+use rhumb_generic::{Part, walk_mut};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -81,9 +81,14 @@ pub struct System {
     pub functions: BTreeMap<String, Arc<ScalarUDF>>,
 }
 
-/// True if a query reads system tables, as far as it names them without a schema or with `pg_catalog`.
+/// True if a query reads system tables, as far as it names them without a schema or with `pg_catalog`, or calls their functions.
 pub fn reads_system_tables(query: &Query) -> bool {
-    relations(query).iter().any(|name| is_system_table(name) || is_empty(name))
+    relations(query).iter().any(|name| is_system_table(name) || is_empty(name)) || calls_system_functions(query)
+}
+
+/// True if a function in it is answered by the system tables.
+pub fn calls_system_functions(part: &impl Part) -> bool {
+    calls_named(part, |name| functions::NAMES.contains(&name))
 }
 
 /// True for the name of a system table.

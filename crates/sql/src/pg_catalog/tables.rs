@@ -340,6 +340,7 @@ fn category(ty: &SqlType) -> &'static str {
         SqlType::Bool => "B",
         SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => "D",
         SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) => "S",
+        SqlType::Interval => "T",
         SqlType::Bytea | SqlType::Uuid => "U",
         SqlType::Array(_) => "A",
         _ => "N",

@@ -3,7 +3,7 @@
 use crate::types::SqlType;
 
 /// Every type, without length or digits.
-pub const ALL_TYPES: [SqlType; 16] = [
+pub const ALL_TYPES: [SqlType; 17] = [
     SqlType::Bool,
     SqlType::Int2,
     SqlType::Int4,
@@ -19,6 +19,7 @@ pub const ALL_TYPES: [SqlType; 16] = [
     SqlType::Time,
     SqlType::Timestamp,
     SqlType::TimestampTz,
+    SqlType::Interval,
     SqlType::Uuid,
 ];
 
@@ -51,6 +52,7 @@ pub fn short_name(ty: &SqlType) -> &'static str {
             SqlType::Time => "_time",
             SqlType::Timestamp => "_timestamp",
             SqlType::TimestampTz => "_timestamptz",
+            SqlType::Interval => "_interval",
             SqlType::Uuid => "_uuid",
             SqlType::Text | SqlType::Array(_) | SqlType::Int2Vector => "_text",
         },

@@ -3,12 +3,11 @@
 //! The statements share one transaction. Where the commit carries out [operations](crate::executor::operations), all of them travel together: the
 //! call is a one-shot transaction then, or it is refused. What they would show nobody sees.
 
-use super::expression::Expressions;
-use super::parameters::Parameters;
-use super::{Planning, arguments, rewrite};
+use super::given::Given;
+use super::{Planning, arguments};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::executor::call::{CallPlan, Statement, unfit_statement};
-use crate::executor::evaluate::{Compiled, Scope};
+use crate::executor::evaluate::Compiled;
 use crate::executor::{Body, Plan};
 use crate::parser;
 use crate::schema::{ProcedureDescriptor, signature};
@@ -65,15 +64,8 @@ async fn plan_body(cx: Planning<'_>, active: &mut Active, procedure: &ProcedureD
 /// Plans what a procedure is given, whose parameters have the types `wanted`; `None`: there is no such procedure. Returns the types of the
 /// parameters of the CALL itself, too.
 fn plan_given(cx: Planning<'_>, name: &str, wanted: Option<&Vec<SqlType>>, given: &[SqlExpr]) -> SqlResult<(Vec<SqlType>, Vec<Compiled>)> {
-    let mut given = given.to_vec();
-    rewrite::rewrite(&mut given, cx.facts)?;
-    let mut expressions = Expressions::new(cx, Scope::default(), Parameters::of(&given, cx.hints)?)?;
-    let mut planned = Vec::with_capacity(given.len());
-    for (position, expr) in given.iter().enumerate() {
-        let expected = wanted.and_then(|wanted| wanted.get(position));
-        planned.push(expressions.plan(expr, expected, "what a procedure is given")?);
-    }
-    let compiler = expressions.finish();
+    let Given { written: given, planned, compiler } =
+        Given::plan(cx, wanted.map_or(&[], Vec::as_slice), given, "what a procedure is given")?;
     let types = given.iter().zip(&planned).map(|(expr, planned)| match expr {
         SqlExpr::Value(value) if matches!(value.value, Value::Null | Value::SingleQuotedString(_)) => Ok(None),
         _ => compiler.type_of(planned).map(Some),

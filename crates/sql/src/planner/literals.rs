@@ -4,8 +4,8 @@
 //! that the parser has for a suffix `L`, which no number of PostgreSQL has.
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause,
-    OrderByKind, Query, Select, TableFactor, TableFunctionArgs, UnaryOperator, Value, WindowFrameBound, WindowType,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Interval,
+    LimitClause, OrderByKind, Query, Select, TableFactor, TableFunctionArgs, UnaryOperator, Value,
 };
 
 /// A number with its type; `None` if it is none, one that no `integer` holds, or one that is kept. What is below the expression has been given its type before.
@@ -80,9 +80,8 @@ pub fn keep_of_table(table: &mut TableFactor) {
     }
 }
 
-/// The same of the frame of a window, and of what is counted: `count(*)` is `count(1)` to the query engine, and both may stand side by side.
+/// The same of what is counted: `count(*)` is `count(1)` to the query engine, and both may stand side by side.
 pub fn keep_of_function(function: &mut Function) {
-    bounds(function).for_each(keep);
     let is_count = function.name.to_string().eq_ignore_ascii_case("count");
     if let FunctionArguments::List(list) = &mut function.args
         && is_count
@@ -95,21 +94,20 @@ pub fn keep_of_function(function: &mut Function) {
     }
 }
 
-/// Takes the flag off again where the query engine's planner would see it: once what is in the function has been looked at.
-pub fn release(function: &mut Function) {
-    bounds(function).for_each(|bound| mark(bound, false));
-}
-
-fn bounds(function: &mut Function) -> impl Iterator<Item = &mut Expr> {
-    let frame = match &mut function.over {
-        Some(WindowType::WindowSpec(window)) => window.window_frame.as_mut(),
-        _ => None,
+/// `INTERVAL '1' DAY`, as a text that is cast; `None` where the query engine is to read it.
+pub fn interval(interval: &Interval) -> Option<Expr> {
+    let Interval { value, leading_field, last_field: None, leading_precision: None, fractional_seconds_precision: None } = interval else {
+        return None;
     };
-    let bounds = frame.into_iter().flat_map(|frame| std::iter::once(&mut frame.start_bound).chain(&mut frame.end_bound));
-    bounds.filter_map(|bound| match bound {
-        WindowFrameBound::Preceding(Some(rows)) | WindowFrameBound::Following(Some(rows)) => Some(&mut **rows),
-        _ => None,
-    })
+    let Expr::Value(written) = value.as_ref() else { return None };
+    let (Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text)) = &written.value else { return None };
+    let text = match leading_field {
+        Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}"),
+        _ => text.clone(),
+    };
+    let expr = Box::new(Expr::Value(Value::SingleQuotedString(text).into()));
+    let data_type = DataType::Interval { fields: None, precision: None };
+    Some(Expr::Cast { kind: CastKind::DoubleColon, expr, data_type, array: false, format: None })
 }
 
 /// A sign binds closer than `^`: the power of a negative number, if `expr` is a power.
@@ -119,19 +117,26 @@ pub fn power_of_negative(expr: &Expr) -> Option<Expr> {
     Some(Expr::BinaryOp { left: Box::new(base), op: op.clone(), right: right.clone() })
 }
 
-/// Keeps a number as it is.
-pub fn keep(expr: &mut Expr) {
-    mark(expr, true);
+/// The text of a constant.
+pub fn text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
-fn mark(expr: &mut Expr, kept: bool) {
+/// Keeps a number as it is.
+pub fn keep(expr: &mut Expr) {
     match expr {
         Expr::Value(value) => {
             if let Value::Number(_, is_kept) = &mut value.value {
-                *is_kept = kept;
+                *is_kept = true;
             }
         }
-        Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } | Expr::Nested(expr) => mark(expr, kept),
+        Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } | Expr::Nested(expr) => keep(expr),
         _ => {}
     }
 }

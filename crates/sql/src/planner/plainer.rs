@@ -1,6 +1,7 @@
 //! Expressions of SQL that the query engine does not plan, as others that it does.
 
 use crate::engine::arrays::{self, TO_ARRAY};
+use crate::engine::functions::MAKE_INTERVAL;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::names::{MARK, select};
 use crate::parser::{fold, plain_arguments};
@@ -175,6 +176,31 @@ pub fn call(name: &str, arguments: Vec<Expr>) -> Expr {
         over: None,
         within_group: Vec::new(),
     })
+}
+
+/// The same call of another function.
+pub fn renamed(function: &Function, name: &str) -> Expr {
+    Expr::Function(Function { name: ObjectName::from(vec![Ident::new(name)]), ..function.clone() })
+}
+
+/// `make_interval(days => 1)`, with each part at its place. Error 42883.
+pub fn with_parts_of_interval(function: &Function) -> SqlResult<Expr> {
+    const PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+    let undefined = || SqlError::new(SqlState::UndefinedFunction, "make_interval() takes years, months, weeks, days, hours, mins and secs");
+    let mut parts = PARTS.map(|_| Expr::Value(Value::Number("0".into(), true).into()));
+    let FunctionArguments::List(list) = &function.args else { return Err(undefined()) };
+    for (place, argument) in list.args.iter().enumerate() {
+        let (place, value) = match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(place), value),
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. }
+            | FunctionArg::ExprNamed { name: Expr::Identifier(name), arg: FunctionArgExpr::Expr(value), .. } => {
+                (PARTS.iter().position(|part| name.value.eq_ignore_ascii_case(part)), value)
+            }
+            _ => return Err(undefined()),
+        };
+        *place.and_then(|place| parts.get_mut(place)).ok_or_else(undefined)? = value.clone();
+    }
+    Ok(call(MAKE_INTERVAL, parts.into()))
 }
 
 /// A constant.

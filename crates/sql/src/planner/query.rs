@@ -11,7 +11,7 @@ use crate::executor::result::{ResultColumn, column_of};
 use crate::executor::source::TableSource;
 use crate::executor::{Body, Plan};
 use crate::parser::names::MARK;
-use crate::pg_catalog::{System, is_system_table};
+use crate::pg_catalog::{System, calls_system_functions, is_system_table};
 use crate::schema::TableDescriptor;
 use crate::txn::Active;
 use crate::types::several_dimensions;
@@ -63,9 +63,10 @@ pub async fn plan(cx: Planning<'_>, active: &mut Active, mut statement: ast::Sta
 
 /// Finds the tables that a statement names; `with_hidden` shows all columns of the table of that name.
 pub async fn names(cx: Planning<'_>, active: &mut Active, statement: &ast::Statement, with_hidden: Option<&str>) -> SqlResult<Names> {
+    let calls = calls_system_functions(statement);
     let statement = Statement::Statement(Box::new(statement.clone()));
     let (found, _) = guarded(|| resolve_table_references(&statement, true))?;
-    let once = found.iter().any(|name| is_system_table(name.table()));
+    let once = calls || found.iter().any(|name| is_system_table(name.table()));
     let mut sources = if once { System::load(cx.engine, cx.facts, active, &found).await? } else { System::default() };
     let mut tables = Vec::new();
     for name in found.iter().filter(|name| !is_system_table(name.table()) && !name.table().starts_with(MARK)) {

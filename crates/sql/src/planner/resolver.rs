@@ -116,8 +116,6 @@ impl TypePlanner for SqlTypes {
     fn plan_type_field(&self, ty: &ast::DataType) -> Result<Option<FieldRef>> {
         match SqlType::from_ast(ty) {
             Ok(ty) => Ok(Some(Arc::new(ty.field("", true)))),
-            // INTERVAL is a type of expressions only.
-            Err(_) if matches!(ty, ast::DataType::Interval { .. }) => Ok(None),
             Err(error) => Err(DataFusionError::External(Box::new(error))),
         }
     }

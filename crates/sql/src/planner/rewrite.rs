@@ -10,21 +10,21 @@
 //! - a window that names another has all of its definition, and a text that is a condition is read as a truth value;
 //! - the values of a column of `VALUES` have one type.
 
-use super::{lateral, literals, patterns, plainer, rows, values, windows};
+use super::{functions, lateral, literals, patterns, plainer, rows, values, windows};
 use crate::context::{CURRENT_SETTING, Facts};
 use crate::engine::arrays::SUBSCRIPTS;
 use crate::engine::functions::EXTRACT;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::names::MARK;
-use crate::parser::{self, NumberFunction, unqualified};
+use crate::parser::{self, unqualified};
 use crate::pg_catalog::{CLASS_NAME, CLASS_OID, reads_system_tables, schema_table};
 use crate::types::{Datum, NUMERIC_PRECISION_MAX, SqlType, parse_text, several_dimensions, to_text, written_decimal};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, Insert, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SetExpr, TableAlias, TableAliasColumnDef,
-    TableFactor, TypedString, UnaryOperator, Value, Visitor, VisitorMut,
+    AccessExpr, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Ident, Insert, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, Query, Select, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TypedString, UnaryOperator, Value, VisitorMut,
+    WindowFrame, WindowType,
 };
-use rhumb_generic::{Part, walk, walk_mut};
+use rhumb_generic::{Part, walk_mut};
 use std::ops::ControlFlow;
 
 /// The one function that returns rows. Its column is called as it is itself, or as its alias.
@@ -35,36 +35,26 @@ const TIMESTAMP_DIGITS: u64 = 6;
 
 /// Rewrites a statement or a part of one.
 pub fn rewrite(part: &mut impl Part, facts: &Facts) -> SqlResult<()> {
-    walk_mut(part, &mut Rewriter { facts, reads_system_tables: false, is_assigned: false })?;
+    walk_mut(part, &mut Rewriter { facts, reads_system_tables: false, is_assigned: false, frames: Vec::new() })?;
     lateral::rewrite(part)
 }
 
 /// Rewrites an INSERT, whose own rows have the types of its columns.
 pub fn rewrite_insert(insert: &mut Insert, facts: &Facts) -> SqlResult<()> {
-    walk_mut(insert, &mut Rewriter { facts, reads_system_tables: false, is_assigned: true })?;
+    walk_mut(insert, &mut Rewriter { facts, reads_system_tables: false, is_assigned: true, frames: Vec::new() })?;
     lateral::rewrite(insert)
 }
 
 /// Rewrites a query.
 pub fn rewrite_query(query: &mut Box<Query>, facts: &Facts) -> SqlResult<()> {
     let reads_system_tables = reads_system_tables(query);
-    walk_mut(query, &mut Rewriter { facts, reads_system_tables, is_assigned: false })?;
+    walk_mut(query, &mut Rewriter { facts, reads_system_tables, is_assigned: false, frames: Vec::new() })?;
     lateral::rewrite(query)
 }
 
 /// True if a function in it answers what a setting is now.
 pub fn reads_settings(part: &impl Part) -> bool {
-    struct Finder;
-    impl Visitor for Finder {
-        type Break = ();
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            let is_one = |function: &Function| {
-                function.name.0.last().and_then(ObjectNamePart::as_ident).map(crate::parser::fold).as_deref() == Some(CURRENT_SETTING)
-            };
-            if matches!(expr, Expr::Function(function) if is_one(function)) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        }
-    }
-    walk(part, &mut Finder).is_err()
+    parser::calls_named(part, |name| name == CURRENT_SETTING)
 }
 
 struct Rewriter<'a> {
@@ -72,11 +62,8 @@ struct Rewriter<'a> {
     reads_system_tables: bool,
     /// True until the query is seen whose rows are inserted.
     is_assigned: bool,
-}
-
-/// The same call of another function.
-fn renamed(function: &Function, name: &str) -> Expr {
-    Expr::Function(Function { name: ObjectName::from(vec![Ident::new(name)]), ..function.clone() })
+    /// The frames of the windows that are being looked at.
+    frames: Vec<Option<WindowFrame>>,
 }
 
 impl VisitorMut for Rewriter<'_> {
@@ -176,6 +163,10 @@ impl VisitorMut for Rewriter<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         if let Expr::Function(function) = expr {
             literals::keep_of_function(function);
+            // What bounds a frame stays as it is written.
+            if let Some(WindowType::WindowSpec(window)) = &mut function.over {
+                self.frames.push(window.window_frame.take());
+            }
         }
         // First, so that what is within the list is seen as what it has become.
         if let Some(list) = plainer::list_of_array(expr) {
@@ -203,62 +194,19 @@ impl VisitorMut for Rewriter<'_> {
 }
 
 impl Rewriter<'_> {
-    fn called(&self, function: &mut Function) -> SqlResult<Option<Expr>> {
-        if function.name.0.len() > 1 && function.name.0[0].to_string().eq_ignore_ascii_case("pg_catalog") {
-            function.name.0.remove(0);
-        }
-        if let FunctionArguments::Subquery(query) = &function.args
-            && function.name.to_string().eq_ignore_ascii_case("array")
-        {
-            return Ok(Some(plainer::array_of(query.clone())));
-        }
-        if NumberFunction::of(function).is_some_and(|function| function != NumberFunction::OfColumn) {
-            return Err(super::sequence::out_of_place());
-        }
-        let name = function.name.to_string().to_lowercase();
-        if matches!(name.as_str(), "gen_random_uuid" | "uuid_generate_v4") {
-            return Ok(Some(random_uuid(function)));
-        }
-        if name == "generate_subscripts"
-            && let Some([array, dimension]) = parser::plain_arguments(function).as_deref()
-        {
-            if literals::whole(dimension) != Some("1") {
-                return Err(several_dimensions());
-            }
-            return Ok(Some(plainer::call(UNNEST, vec![plainer::call(SUBSCRIPTS, vec![(*array).clone()])])));
-        }
-        if name == "to_char"
-            && let Some([value, template]) = parser::plain_arguments(function).as_deref()
-        {
-            let unknown = || SqlError::unsupported("the template of to_char must be written as a text");
-            let template = patterns::of_time(literal(template).ok_or_else(unknown)?)?;
-            return Ok(Some(plainer::call("to_char", vec![(*value).clone(), plainer::text(&template)])));
-        }
-        let text = match &function.args {
-            FunctionArguments::None => self.facts.function(&name, None),
-            FunctionArguments::List(list) if list.args.is_empty() => self.facts.function(&name, None),
-            FunctionArguments::List(list) => match list.args.first() {
-                Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) => match &value.value {
-                    Value::SingleQuotedString(argument) => self.facts.function(&name, Some(argument)),
-                    _ => None,
-                },
-                _ => None,
-            },
-            FunctionArguments::Subquery(_) => None,
-        };
-        Ok(text.map(|text| Expr::Value(Value::SingleQuotedString(text).into())))
-    }
-
-    fn replacement(&self, expr: &mut Expr) -> SqlResult<Option<Expr>> {
+    fn replacement(&mut self, expr: &mut Expr) -> SqlResult<Option<Expr>> {
         if let Some(new) = rows::by_parts(expr)?.or_else(|| literals::typed(expr)) {
             return Ok(Some(new));
         }
         match expr {
             Expr::Function(function) => {
-                literals::release(function);
-                self.called(function)
+                if let (Some(WindowType::WindowSpec(window)), Some(frame)) = (&mut function.over, self.frames.pop()) {
+                    window.window_frame = frame;
+                }
+                functions::called(function, self.facts)
             }
             Expr::Array(array) if array.elem.iter().any(|element| matches!(element, Expr::Array(_))) => Err(several_dimensions()),
+            Expr::Interval(interval) => Ok(literals::interval(interval)),
             Expr::Collate { expr, .. } => Ok(Some((**expr).clone())),
             Expr::Extract { field, expr, .. } => {
                 Ok(Some(plainer::call(EXTRACT, vec![plainer::text(&field.to_string()), (**expr).clone()])))
@@ -311,7 +259,7 @@ impl Rewriter<'_> {
                 Ok(Some(plainer::cast_to_array(inner, &SqlType::from_ast(data_type)?)))
             }
             Expr::Cast { expr: inner, data_type: DataType::Bytea, .. } => {
-                if let Some(text) = literal(inner) {
+                if let Some(text) = literals::text(inner) {
                     **inner = bytes(text)?;
                 }
                 Ok(None)
@@ -325,7 +273,7 @@ impl Rewriter<'_> {
                 expr: inner,
                 data_type: DataType::Numeric(ExactNumberInfo::None) | DataType::Decimal(ExactNumberInfo::None),
                 ..
-            } => Ok(literal(inner).and_then(number)),
+            } => Ok(literals::text(inner).and_then(number)),
             Expr::TypedString(TypedString { data_type: DataType::Numeric(ExactNumberInfo::None), value, .. }) => match &value.value {
                 Value::SingleQuotedString(text) => Ok(number(text)),
                 _ => Ok(None),
@@ -373,7 +321,7 @@ impl Rewriter<'_> {
             "name" | "char" | "text" => Some(text(inner)),
             "regclass" => Some(self.regclass(inner)),
             "oid" => Some(match inner {
-                Expr::Function(function) if function.name.to_string() == CLASS_NAME => renamed(function, CLASS_OID),
+                Expr::Function(function) if function.name.to_string() == CLASS_NAME => plainer::renamed(function, CLASS_OID),
                 inner => inner.clone(),
             }),
             "regtype" | "regproc" | "regnamespace" | "regrole" => Some(inner.clone()),
@@ -391,7 +339,7 @@ fn complete(select: &mut Select) -> SqlResult<()> {
 
 /// A text that stands where a condition does is the truth value that it spells.
 fn as_condition(expr: &mut Expr) -> SqlResult<()> {
-    if let Some(text) = literal(expr)
+    if let Some(text) = literals::text(expr)
         && let Datum::Boolean(Some(value)) = parse_text(&SqlType::Bool, text)?
     {
         *expr = Expr::Value(Value::Boolean(value).into());
@@ -409,17 +357,6 @@ fn check_join(operator: &JoinOperator) -> SqlResult<()> {
                 .with_hint("Join ON the columns, and select coalesce(a.column, b.column)."))
         }
         _ => Ok(()),
-    }
-}
-
-/// The text of a constant.
-fn literal(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text),
-            _ => None,
-        },
-        _ => None,
     }
 }
 
@@ -452,16 +389,9 @@ fn similar(expr: &Expr, pattern: &Expr, escape: Option<&Value>, negated: bool) -
         Some(Value::SingleQuotedString(escape) | Value::EscapedStringLiteral(escape)) => escape.chars().next(),
         Some(_) => return Err(unknown()),
     };
-    let regex = patterns::similar(literal(pattern).ok_or_else(unknown)?, escape)?;
+    let regex = patterns::similar(literals::text(pattern).ok_or_else(unknown)?, escape)?;
     let op = if negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
     Ok(Expr::BinaryOp { left: Box::new(expr.clone()), op, right: Box::new(plainer::text(&regex)) })
-}
-
-/// The query engine has it as text.
-fn random_uuid(function: &Function) -> Expr {
-    let text = Function { name: ObjectName::from(vec![Ident::new("uuid")]), ..function.clone() };
-    let expr = Box::new(Expr::Function(text));
-    Expr::Cast { kind: CastKind::DoubleColon, expr, data_type: DataType::Uuid, array: false, format: None }
 }
 
 /// The function that an operator stands for.

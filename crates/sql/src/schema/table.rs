@@ -169,10 +169,12 @@ impl TableDescriptor {
         primary.into_iter().chain(self.indexes.iter().map(|index| index.name.as_str()))
     }
 
-    /// A column of a key or an index whose values have no order there: an array.
+    /// A column of a key or an index whose values have no order there: an array, or an interval.
     pub(crate) fn unordered_key_column(&self) -> Option<&Column> {
         let positions = self.primary_key.iter().chain(self.indexes.iter().flat_map(|index| &index.columns));
-        positions.filter_map(|position| self.columns.get(*position)).find(|column| matches!(column.ty, SqlType::Array(_)))
+        positions
+            .filter_map(|position| self.columns.get(*position))
+            .find(|column| matches!(column.ty, SqlType::Array(_) | SqlType::Interval))
     }
 
     /// True if all positions, ids and types are as the rest of the crate relies on: a descriptor read from the store is

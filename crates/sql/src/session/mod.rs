@@ -40,9 +40,11 @@ pub use prepared::Prepared;
 use crate::context::{Facts, Settings};
 use crate::engine::Engine;
 use crate::error::{SqlError, SqlResult, SqlState};
+use crate::planner::{Planning, values_given};
 use crate::sequence::Drawn;
 use crate::txn::{Active, Home, Trace, TransactionHandle};
-use crate::types::SqlType;
+use crate::types::{Datum, SqlType};
+use datafusion::sql::sqlparser::ast::Expr;
 use interrupt::Interrupt;
 use prepared::Texts;
 use rhumb_commit::transaction::ReadMode;
@@ -211,6 +213,11 @@ impl Session {
             [statement] => Ok(Some(Prepared::new(statement.statement.clone(), hints))),
             _ => Err(SqlError::syntax("cannot insert multiple commands into a prepared statement")),
         }
+    }
+
+    /// What EXECUTE gives the parameters of the prepared statement `name`, whose types are `wanted`. Errors 42601, 42804.
+    pub fn given(&self, name: &str, wanted: &[SqlType], arguments: &[Expr]) -> SqlResult<Vec<Datum>> {
+        values_given(Planning { engine: &self.engine, facts: &self.facts, hints: &[] }, name, wanted, arguments)
     }
 
     fn open_transaction(&mut self) -> Option<&mut Open> {

@@ -72,6 +72,9 @@ impl Session {
             StatementKind::Tokens(query) => self.run_tokens(prepared, query, parameters).await,
             // The connection holds the prepared statements of its client and has forgotten them by now.
             StatementKind::Deallocate(_) => done("DEALLOCATE"),
+            kind @ (StatementKind::Prepare { .. } | StatementKind::Execute { .. }) => {
+                Err(SqlError::internal(format!("the connection has not done {}", kind.name())))
+            }
             StatementKind::Copy(copy) => self.begin_copy(copy, company).await,
             StatementKind::Explain(explain) => Box::pin(self.explain(prepared, explain, parameters, company)).await,
             StatementKind::Create(_)

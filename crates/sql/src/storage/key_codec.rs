@@ -15,7 +15,7 @@
 //! Decoding is total, and refuses any bytes that encoding would not write.
 
 use crate::error::{SqlError, SqlResult};
-use crate::types::{Datum, SqlType};
+use crate::types::{Datum, Interval, SqlType};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -104,6 +104,11 @@ pub(super) fn to_integer(ty: &SqlType, value: &Datum) -> Option<i128> {
         (SqlType::Date, Datum::Date32(value)) => (*value)?.into(),
         (SqlType::Time, Datum::Time64Microsecond(value)) => (*value)?.into(),
         (SqlType::Timestamp | SqlType::TimestampTz, Datum::TimestampMicrosecond(value, _)) => (*value)?.into(),
+        // No order: it is no key.
+        (SqlType::Interval, Datum::IntervalMonthDayNano(value)) => {
+            let Interval { months, days, micros } = Interval::of_arrow((*value)?);
+            i128::from(months) << 96 | i128::from(days as u32) << 64 | i128::from(micros as u64)
+        }
         _ => return None,
     })
 }
@@ -125,6 +130,10 @@ pub(super) fn from_integer(ty: &SqlType, integer: i128) -> Result<Datum, Malform
         }
         SqlType::Date => Datum::Date32(Some(integer.try_into().map_err(out_of_range)?)),
         SqlType::Time => Datum::Time64Microsecond(Some(narrow()?)),
+        SqlType::Interval => {
+            let (months, days, micros) = ((integer >> 96) as i32, (integer >> 64) as i32, integer as i64);
+            Interval { months, days, micros }.stored().map_err(|_| Malformed("an interval is out of range"))?
+        }
         SqlType::Timestamp => Datum::TimestampMicrosecond(Some(narrow()?), None),
         SqlType::TimestampTz => Datum::TimestampMicrosecond(Some(narrow()?), Some(Arc::from(crate::types::UTC))),
         _ => return Err(Malformed("the type has no integers")),

@@ -7,6 +7,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::array;
 use crate::types::calendar::MICROS_PER_DAY;
 use crate::types::decimal::Written;
+use crate::types::interval::Interval;
 use crate::types::parse::parse_text;
 use crate::types::plain::{Plain, Reduced, reduce};
 use crate::types::stored::{date, datetime_out_of_range, fit_text, integer, numeric, timestamp};
@@ -67,6 +68,9 @@ fn assign(ty: &SqlType, plain: Plain) -> SqlResult<Datum> {
         (SqlType::Timestamp | SqlType::TimestampTz, Plain::Date(days)) => {
             timestamp(ty, days.checked_mul(MICROS_PER_DAY).ok_or_else(|| datetime_out_of_range(ty))?)
         }
+        (SqlType::Interval, Plain::Interval(value)) => value.stored()?,
+        (SqlType::Interval, Plain::Time(micros)) => Interval { micros, ..Interval::default() }.stored()?,
+        (SqlType::Time, Plain::Interval(value)) => Datum::Time64Microsecond(Some(value.micros.rem_euclid(MICROS_PER_DAY))),
         (_, plain) => return Err(mismatch(ty, &plain)),
     })
 }

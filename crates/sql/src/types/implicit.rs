@@ -40,7 +40,8 @@ impl SqlType {
         }
         let same_kind = matches!((kind(self), kind(to)), (Some((kind, _)), Some((wanted, _))) if kind == wanted);
         let to_text = matches!(kind(to), Some((Kind::Text, _)));
-        let to_time = *to == SqlType::Time && matches!(self, SqlType::Timestamp | SqlType::TimestampTz);
+        let to_time = *to == SqlType::Time && matches!(self, SqlType::Timestamp | SqlType::TimestampTz | SqlType::Interval)
+            || (self, to) == (&SqlType::Time, &SqlType::Interval);
         self.oid() == to.oid() || same_kind || to_text || to_time
     }
 
@@ -96,7 +97,9 @@ fn kind(ty: &SqlType) -> Option<(Kind, u8)> {
         SqlType::Date => (Kind::Moment, 0),
         SqlType::Timestamp => (Kind::Moment, 1),
         SqlType::TimestampTz => (Kind::Moment, 2),
-        SqlType::Bool | SqlType::Bytea | SqlType::Time | SqlType::Uuid | SqlType::Array(_) | SqlType::Int2Vector => return None,
+        SqlType::Bool | SqlType::Bytea | SqlType::Time | SqlType::Interval | SqlType::Uuid | SqlType::Array(_) | SqlType::Int2Vector => {
+            return None;
+        }
     })
 }
 

@@ -17,6 +17,7 @@
 //! | time | `Time64Microsecond` | |
 //! | timestamp | `TimestampMicrosecond(None)` | |
 //! | timestamptz | `TimestampMicrosecond("+00:00")` | always UTC |
+//! | interval | `IntervalMonthDayNano` | whole microseconds; no key |
 //! | uuid | `Utf8` | canonical text: lower-case hexadecimal with hyphens |
 //! | array of any of them | `List` | one dimension, numbered from 1 |
 //!
@@ -28,6 +29,7 @@ mod calendar;
 mod coerce;
 mod decimal;
 mod implicit;
+mod interval;
 mod parse;
 mod plain;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -41,6 +43,7 @@ pub use array::{ELEMENTS_MAX, array, elements, length_of, several_dimensions, sh
 pub use coerce::{cast, coerce};
 pub use decimal::written_decimal;
 pub use implicit::{common, converts};
+pub use interval::{Interval, out_of_range as interval_out_of_range};
 pub use parse::parse_text;
 pub(crate) use sql_type::UTC;
 pub use sql_type::{Element, NUMERIC_PRECISION_MAX, SqlType};

@@ -4,6 +4,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::array;
 use crate::types::calendar::{MICROS_PER_DAY, MICROS_PER_SECOND, Unreadable, parse_date, parse_time, parse_timestamp};
 use crate::types::decimal::Written;
+use crate::types::interval::parse_interval;
 use crate::types::sql_type::Element;
 use crate::types::stored::{date, fit_text, integer, numeric, timestamp};
 use crate::types::{Datum, SqlType};
@@ -51,6 +52,7 @@ pub fn parse_text(ty: &SqlType, text: &str) -> SqlResult<Datum> {
             let values = text.split_ascii_whitespace().map(|number| parse_text(&SqlType::Int2, number)).collect::<SqlResult<Vec<_>>>()?;
             array::array(Element::INT2, &values)
         }
+        SqlType::Interval => parse_interval(trimmed).map_err(unreadable)?.stored()?,
         SqlType::Uuid => Datum::Utf8(Some(parse_uuid(trimmed).ok_or_else(invalid)?)),
     })
 }

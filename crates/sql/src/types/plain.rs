@@ -5,6 +5,7 @@
 
 use crate::types::Datum;
 use crate::types::array::elements;
+use crate::types::interval::Interval;
 use datafusion::arrow::array::types::Decimal256Type;
 use datafusion::arrow::datatypes::DecimalType;
 
@@ -38,6 +39,8 @@ pub(super) enum Plain {
     Timestamp(i64),
     /// Microseconds since 1970-01-01 UTC.
     TimestampTz(i64),
+    /// Months, days and microseconds.
+    Interval(Interval),
     /// Elements of an array.
     Array(Vec<Datum>),
 }
@@ -67,6 +70,7 @@ impl Plain {
             Plain::Time(_) => "time without time zone",
             Plain::Timestamp(_) => "timestamp without time zone",
             Plain::TimestampTz(_) => "timestamp with time zone",
+            Plain::Interval(_) => "interval",
             Plain::Array(_) => "array",
         }
     }
@@ -115,6 +119,12 @@ fn plain(value: Datum) -> Option<Plain> {
         Datum::TimestampMillisecond(value, zone) => timestamp(value?.checked_mul(MICROS_PER_MILLI)?, zone.is_some()),
         Datum::TimestampMicrosecond(value, zone) => timestamp(value?, zone.is_some()),
         Datum::TimestampNanosecond(value, zone) => timestamp(value?.div_euclid(NANOS_PER_MICRO), zone.is_some()),
+        Datum::IntervalMonthDayNano(value) => Plain::Interval(Interval::of_arrow(value?)),
+        Datum::IntervalYearMonth(value) => Plain::Interval(Interval { months: value?, ..Interval::default() }),
+        Datum::IntervalDayTime(value) => {
+            let value = value?;
+            Plain::Interval(Interval { days: value.days, micros: i64::from(value.milliseconds) * MICROS_PER_MILLI, ..Interval::default() })
+        }
         Datum::Dictionary(_, value) => plain(*value)?,
         Datum::List(_) | Datum::LargeList(_) | Datum::FixedSizeList(_) => Plain::Array(elements(&value)?),
         _ => return None,

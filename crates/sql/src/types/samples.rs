@@ -24,9 +24,10 @@ pub const TYPES: [SqlType; 18] = [
     SqlType::Uuid,
 ];
 
-/// Types of arrays.
+/// Types of which no key is made.
 #[cfg(test)]
-pub const ARRAYS: [SqlType; 4] = [
+pub const UNORDERED: [SqlType; 5] = [
+    SqlType::Interval,
     SqlType::Array(super::Element::sample(21, -1)),
     SqlType::Array(super::Element::sample(25, -1)),
     SqlType::Array(super::Element::sample(701, -1)),

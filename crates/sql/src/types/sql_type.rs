@@ -2,7 +2,7 @@
 
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::Datum;
-use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 use datafusion::sql::sqlparser::ast::{self, ArrayElemTypeDef, CharacterLength, ExactNumberInfo, TimezoneInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ const FIELD_TYPE_KEY: &str = "rhumb.type";
 const MODIFIER_HEADER: i32 = 4;
 
 /// PostgreSQL's numbers of the types of elements and of their arrays.
-const ARRAY_OIDS: [(u32, u32); 16] = [
+const ARRAY_OIDS: [(u32, u32); 17] = [
     (16, 1000),
     (17, 1001),
     (20, 1016),
@@ -41,6 +41,7 @@ const ARRAY_OIDS: [(u32, u32); 16] = [
     (1083, 1183),
     (1114, 1115),
     (1184, 1185),
+    (1186, 1187),
     (1700, 1231),
     (2950, 2951),
 ];
@@ -78,6 +79,8 @@ pub enum SqlType {
     Timestamp,
     /// `timestamp with time zone`
     TimestampTz,
+    /// `interval`
+    Interval,
     /// `uuid`
     Uuid,
     /// `integer[]` and the like
@@ -116,6 +119,7 @@ impl SqlType {
             SqlType::Time => DataType::Time64(TimeUnit::Microsecond),
             SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
             SqlType::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::from(UTC))),
+            SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
             SqlType::Array(element) => element.list(),
             SqlType::Int2Vector => Element::INT2.list(),
         }
@@ -158,6 +162,7 @@ impl SqlType {
             DataType::Time32(_) | DataType::Time64(_) => SqlType::Time,
             DataType::Timestamp(_, None) => SqlType::Timestamp,
             DataType::Timestamp(_, Some(_)) => SqlType::TimestampTz,
+            DataType::Interval(_) => SqlType::Interval,
             DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
                 SqlType::Array(SqlType::of_field(item)?.try_into().ok()?)
             }
@@ -184,6 +189,7 @@ impl SqlType {
             SqlType::Time => Datum::Time64Microsecond(None),
             SqlType::Timestamp => Datum::TimestampMicrosecond(None, None),
             SqlType::TimestampTz => Datum::TimestampMicrosecond(None, Some(Arc::from(UTC))),
+            SqlType::Interval => Datum::IntervalMonthDayNano(None),
             SqlType::Array(element) => element.null_list(),
             SqlType::Int2Vector => Element::INT2.null_list(),
         }
@@ -215,6 +221,7 @@ impl SqlType {
             SqlType::Time => 1083,
             SqlType::Timestamp => 1114,
             SqlType::TimestampTz => 1184,
+            SqlType::Interval => 1186,
             SqlType::Numeric(_) => 1700,
             SqlType::Uuid => 2950,
             SqlType::Array(element) => array_oid(element.ty().oid()),
@@ -253,6 +260,7 @@ impl SqlType {
             1083 => SqlType::Time,
             1114 => SqlType::Timestamp,
             1184 => SqlType::TimestampTz,
+            1186 => SqlType::Interval,
             1700 => SqlType::Numeric(modifier.map(|modifier| ((modifier >> 16) as u8, modifier as u8))),
             2950 => SqlType::Uuid,
             other => {
@@ -270,7 +278,7 @@ impl SqlType {
             SqlType::Int2 => 2,
             SqlType::Int4 | SqlType::Float4 | SqlType::Date => 4,
             SqlType::Int8 | SqlType::Float8 | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz => 8,
-            SqlType::Uuid => 16,
+            SqlType::Uuid | SqlType::Interval => 16,
             SqlType::Numeric(_) | SqlType::Text | SqlType::Varchar(_) | SqlType::Char(_) | SqlType::Bytea => -1,
             SqlType::Array(_) | SqlType::Int2Vector => -1,
         }
@@ -294,6 +302,7 @@ impl SqlType {
             SqlType::Time => "time without time zone",
             SqlType::Timestamp => "timestamp without time zone",
             SqlType::TimestampTz => "timestamp with time zone",
+            SqlType::Interval => "interval",
             SqlType::Uuid => "uuid",
             SqlType::Array(element) => match element.ty() {
                 SqlType::Bool => "boolean[]",
@@ -311,6 +320,7 @@ impl SqlType {
                 SqlType::Time => "time without time zone[]",
                 SqlType::Timestamp => "timestamp without time zone[]",
                 SqlType::TimestampTz => "timestamp with time zone[]",
+                SqlType::Interval => "interval[]",
                 SqlType::Uuid => "uuid[]",
             },
             SqlType::Int2Vector => "int2vector",
@@ -361,6 +371,7 @@ impl SqlType {
             Ast::Timestamp(None | Some(6), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => SqlType::Timestamp,
             Ast::Timestamp(None | Some(6), TimezoneInfo::Tz | TimezoneInfo::WithTimeZone) => SqlType::TimestampTz,
             Ast::Uuid => SqlType::Uuid,
+            Ast::Interval { fields: None, precision: None | Some(6) } => SqlType::Interval,
             Ast::Array(ArrayElemTypeDef::SquareBracket(element, _)) => match SqlType::from_ast(element)? {
                 // PostgreSQL takes any number of brackets for the same type.
                 ty @ SqlType::Array(_) => ty,

@@ -3,6 +3,7 @@
 use crate::types::array;
 use crate::types::calendar::{format_date, format_time, format_timestamp};
 use crate::types::decimal::format_decimal;
+use crate::types::interval::format_interval;
 use crate::types::plain::{Plain, Reduced, reduce};
 use crate::types::{Datum, SqlType};
 use std::fmt::Write;
@@ -51,6 +52,7 @@ pub(super) fn print_plain(plain: &Plain) -> String {
         Plain::Time(micros) => format_time(*micros),
         Plain::Timestamp(at) => format_timestamp(*at, ""),
         Plain::TimestampTz(at) => format_timestamp(*at, "+00"),
+        Plain::Interval(interval) => format_interval(interval),
         Plain::Array(values) => array::print(values.iter().map(|value| to_text(&array::shown_type(value), value))),
     }
 }

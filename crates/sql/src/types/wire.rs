@@ -3,7 +3,9 @@
 mod numeric;
 
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::types::{Datum, ELEMENTS_MAX, Element, SqlType, array, elements, parse_text, several_dimensions, to_text, too_many_elements};
+use crate::types::{
+    Datum, ELEMENTS_MAX, Element, Interval, SqlType, array, elements, parse_text, several_dimensions, to_text, too_many_elements,
+};
 use bytes::{BufMut, BytesMut};
 
 /// Days from 1970-01-01 to 2000-01-01, PostgreSQL's origin of dates.
@@ -69,6 +71,12 @@ fn put_binary(out: &mut BytesMut, ty: &SqlType, value: &Datum) -> SqlResult<()> 
         Datum::Binary(Some(value)) => out.put_slice(value),
         Datum::Date32(Some(days)) => out.put_i32(days.saturating_sub(ORIGIN_DAYS)),
         Datum::Time64Microsecond(Some(micros)) => out.put_i64(*micros),
+        Datum::IntervalMonthDayNano(Some(value)) => {
+            let Interval { months, days, micros } = Interval::of_arrow(*value);
+            out.put_i64(micros);
+            out.put_i32(days);
+            out.put_i32(months);
+        }
         Datum::List(_) => put_array(out, ty, value)?,
         Datum::TimestampMicrosecond(Some(micros), _) => out.put_i64(micros.saturating_sub(ORIGIN_MICROS)),
         other => return Err(SqlError::internal(format!("no binary form of a value of type {}", other.data_type()))),
@@ -181,6 +189,13 @@ fn read_binary(ty: &SqlType, bytes: &[u8]) -> SqlResult<Datum> {
                 Datum::TimestampMicrosecond(_, zone) => Datum::TimestampMicrosecond(Some(micros), zone),
                 _ => return Err(SqlError::internal("a timestamp type without timestamps")),
             }
+        }
+        SqlType::Interval => {
+            let bytes: [u8; 16] = fixed(ty, bytes)?;
+            let [micros, days, months] = [&bytes[..8], &bytes[8..12], &bytes[12..]];
+            let number = |bytes: &[u8]| bytes.try_into().map(i32::from_be_bytes).map_err(|_| malformed(ty));
+            let micros = micros.try_into().map(i64::from_be_bytes).map_err(|_| malformed(ty))?;
+            Interval { months: number(months)?, days: number(days)?, micros }.stored()?
         }
         SqlType::Uuid => {
             let hex = format!("{:032x}", u128::from_be_bytes(fixed(ty, bytes)?));

@@ -60,9 +60,9 @@ impl Budget {
         Budget { connection: Arc::new(Pool::new(CONNECTION_BYTES_MAX)), site }
     }
 
-    /// Takes what the statement `name` of this text and so many parameters holds. Error 53200.
-    pub fn statement(&self, name: &str, sql: &str, parameters: usize) -> SqlResult<Charge> {
-        let bytes = LEAST_BYTES + name.len() + (sql.len() + parameters).saturating_mul(TREE_BYTES_PER_BYTE);
+    /// Takes what the statement `name` holds, whose text has so many bytes and which has so many parameters. Error 53200.
+    pub fn statement(&self, name: &str, text_bytes: usize, parameters: usize) -> SqlResult<Charge> {
+        let bytes = LEAST_BYTES + name.len() + (text_bytes + parameters).saturating_mul(TREE_BYTES_PER_BYTE);
         if name.is_empty() { self.take_from_site(bytes) } else { self.take(bytes) }
     }
 

@@ -4,6 +4,7 @@
 //! is awaited. What ends the connection is an [`Ending`]; what ends only a statement is a [`SqlError`](crate::error).
 
 mod extended;
+mod named;
 
 use super::budget::Budget;
 use super::frame::{FrameError, FrameReader};
@@ -267,7 +268,7 @@ impl Connection {
             Err(error) => return Ok(Err(error)),
         }
         for statement in statements.iter() {
-            match self.session.execute(statement, &[], company).await {
+            match self.run_statement(statement, &[], company).await {
                 Ok(outcome) => {
                     if let Err(error) = self.answer(statement, outcome, company).await? {
                         return Ok(Err(error));

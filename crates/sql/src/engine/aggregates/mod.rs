@@ -4,9 +4,11 @@
 mod exact;
 mod first_two;
 mod groups;
+mod intervals;
 mod sum;
 
 pub use first_two::first_two;
+pub use intervals::of_intervals;
 
 use datafusion::logical_expr::AggregateUDF;
 use std::sync::Arc;

@@ -90,6 +90,8 @@ impl AggregateUDFImpl for Numbers {
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
         match &arguments[0] {
+            // They become [aggregates of their own](super::intervals).
+            ty @ DataType::Interval(_) => Ok(ty.clone()),
             ty if !is_exact(ty) => self.others.return_type(arguments),
             DataType::Int16 | DataType::Int32 if !self.is_average => Ok(DataType::Int64),
             DataType::Decimal128(_, scale) => {

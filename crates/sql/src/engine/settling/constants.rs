@@ -17,7 +17,9 @@ pub(super) fn read(expr: &Expr, schema: &DFSchema) -> SqlResult<Option<Expr>> {
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_text(left) != is_text(right) => {
             let other = if is_text(left) { right } else { left };
-            match plain(other).filter(|ty| takes(*op, ty)) {
+            let is_later = |ty: &SqlType| *op == Operator::Plus && matches!(ty, SqlType::Timestamp | SqlType::TimestampTz);
+            // What is added to a moment is an interval.
+            match plain(other).map(|ty| if is_later(&ty) { SqlType::Interval } else { ty }).filter(|ty| takes(*op, ty)) {
                 Some(ty) => Some(Expr::BinaryExpr(BinaryExpr { left: boxed(&ty, left)?, op: *op, right: boxed(&ty, right)? })),
                 None => None,
             }
@@ -94,13 +96,14 @@ fn takes(op: Operator, ty: &SqlType) -> bool {
     use Operator::{Divide, Minus, Modulo, Multiply, Plus};
     match op {
         op if is_comparison(op) => true,
+        Plus if matches!(ty, SqlType::Interval) => true,
         Plus | Multiply | Divide | Modulo => is_number(ty),
         Minus => is_number(ty) || matches!(ty, SqlType::Date),
         _ => false,
     }
 }
 
-fn is_number(ty: &SqlType) -> bool {
+pub(super) fn is_number(ty: &SqlType) -> bool {
     use SqlType::{Float4, Float8, Int2, Int4, Int8, Numeric};
     matches!(ty, Int2 | Int4 | Int8 | Numeric(_) | Float4 | Float8)
 }

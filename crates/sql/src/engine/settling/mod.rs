@@ -2,6 +2,7 @@
 //! subqueries, sums that are checked.
 
 mod constants;
+mod intervals;
 mod operands;
 mod operators;
 mod subqueries;
@@ -14,7 +15,7 @@ use crate::engine::arrays::subqueries as compared;
 use crate::engine::arrays::typing::{Role, as_type, elements_of, is_unknown, roles, settled, type_of};
 use crate::engine::arrays::{COALESCE, text_of_array};
 use crate::engine::tree::{rewrite, rewrite_plan};
-use crate::engine::{arithmetic, casts, from_sql, multisets, nullable, reading, rounding};
+use crate::engine::{arithmetic, casts, decimals, from_sql, multisets, nullable, reading, rounding};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::SqlType;
 use datafusion::arrow::datatypes::DataType;
@@ -22,7 +23,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::{Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan};
 
 /// The plan with every expression settled: operands and branches of one type, casts, conditions and comparisons with the rows of subqueries as PostgreSQL
 /// means them.
@@ -31,7 +32,7 @@ pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
         let mut schema = DFSchema::empty();
         node.inputs().iter().for_each(|input| schema.merge(input.schema()));
         let names = NamePreserver::new(&node);
-        let is_condition = matches!(node, LogicalPlan::Filter(_));
+        let (is_condition, is_order) = (matches!(node, LogicalPlan::Filter(_)), matches!(node, LogicalPlan::Sort(_)));
         if let LogicalPlan::Filter(filter) = &node {
             check_condition(&filter.predicate, &schema, "WHERE").map_err(from_sql)?;
         }
@@ -55,7 +56,11 @@ pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
             let single = compared.transform_data(|expr| rewrite(expr, &mut subqueries::of_value))?;
             let nullable = single.transform_data(with_nullable_subqueries)?;
             let checked = nullable.transform_data(|expr| arithmetic::in_expression(expr, &schema))?;
-            Ok(checked.update_data(|expr| name.restore(expr)))
+            let ordered = match is_order {
+                true => checked.transform_data(|expr| Ok(intervals::ordered(expr, &schema)))?,
+                false => checked,
+            };
+            Ok(ordered.update_data(|expr| name.restore(expr)))
         })?;
         let settled = if changed.transformed { changed.data.recompute_schema().map(Transformed::yes)? } else { changed };
         Ok(multisets::counted(&settled.data)?.map_or(settled, Transformed::yes))
@@ -123,18 +128,45 @@ fn of_typed(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
         }
         Expr::Cast(cast) => {
             let from = if is_unknown(&cast.expr) { None } else { type_of(&cast.expr, schema) };
-            let changed = match reading::of_cast(&cast, from)? {
-                None => casts::to_text(&cast, schema).or_else(|| rounding::before_cast(&cast, schema)),
-                read => read,
-            };
-            Ok(changed.map_or_else(|| Transformed::no(Expr::Cast(cast)), Transformed::yes))
+            if let Some(read) = reading::of_cast(&cast, from)? {
+                return Ok(Transformed::yes(read));
+            }
+            let changed = casts::to_text(&cast, schema).or_else(|| rounding::before_cast(&cast, schema));
+            let expr = Expr::Cast(cast);
+            let changed = changed.or_else(|| intervals::of_expr(&expr, schema));
+            Ok(changed.map_or_else(|| Transformed::no(expr), Transformed::yes))
         }
-        Expr::BinaryExpr(sum) => Ok(match casts::with_interval(&sum, schema) {
-            Some(changed) => Transformed::yes(changed),
-            None => Transformed::no(Expr::BinaryExpr(sum)),
-        }),
-        expr => Ok(Transformed::no(expr)),
+        Expr::BinaryExpr(binary) if !is_long(&binary) => {
+            let changed = decimals::of_binary(&binary, schema);
+            let expr = Expr::BinaryExpr(binary);
+            Ok(changed.or_else(|| intervals::of_expr(&expr, schema)).map_or_else(|| Transformed::no(expr), Transformed::yes))
+        }
+        expr @ Expr::BinaryExpr(_) => Ok(Transformed::no(expr)),
+        expr => Ok(intervals::of_expr(&expr, schema).map_or_else(|| Transformed::no(expr), Transformed::yes)),
     }
+}
+
+/// The most operations that the type of an operand may stand on for it to be looked at: each operation of a chain looks at all before it.
+const CHAIN_MAX: usize = 256;
+
+/// True for an operation at the end of a chain of more than [`CHAIN_MAX`], which stays the query engine's.
+fn is_long(binary: &BinaryExpr) -> bool {
+    fn before(expr: &Expr) -> Option<&Expr> {
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, .. }) => Some(left),
+            Expr::ScalarFunction(function) => function.args.first(),
+            _ => None,
+        }
+    }
+    fn after(expr: &Expr) -> Option<&Expr> {
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { right, .. }) => Some(right),
+            _ => None,
+        }
+    }
+    let left = std::iter::successors(Some(&*binary.left), |expr| before(expr));
+    let right = std::iter::successors(Some(&*binary.right), |expr| after(expr));
+    left.take(CHAIN_MAX + 1).count() > CHAIN_MAX || right.take(CHAIN_MAX + 1).count() > CHAIN_MAX
 }
 
 fn is_array(expr: &Expr, schema: &DFSchema) -> bool {

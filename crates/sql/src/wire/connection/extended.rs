@@ -91,13 +91,8 @@ impl Connection {
     }
 
     async fn parse(&mut self, name: String, sql: &str, type_oids: &[u32]) -> Result<SqlResult<()>, Ending> {
-        if !name.is_empty() && self.statements.contains_key(&name) {
-            let message = format!("prepared statement \"{name}\" already exists");
-            return Ok(Err(SqlError::new(SqlState::DuplicatePreparedStatement, message)));
-        }
-        if self.statements.len() >= STATEMENTS_MAX {
-            let error = SqlError::too_large(format!("more than {STATEMENTS_MAX} prepared statements in one session"));
-            return Ok(Err(error.with_hint("Close those that are no longer needed.")));
+        if let Err(error) = self.check_room(&name) {
+            return Ok(Err(error));
         }
         // The unnamed statement makes room for the next, whatever becomes of that.
         if name.is_empty() {
@@ -109,18 +104,32 @@ impl Connection {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Err(error)),
         };
-        // Planned now, so that a mistake in the statement is reported here.
-        let described = match &prepared {
-            Some(prepared) => self.session.describe(prepared).await,
-            None => Ok(Default::default()),
-        };
-        let charge = match described.and_then(|described| self.budget.statement(&name, sql, described.parameters.len())) {
-            Ok(charge) => charge,
-            Err(error) => return Ok(Err(error)),
-        };
-        self.statements.insert(name, Kept { prepared, _charge: charge });
+        if let Err(error) = self.keep(name, prepared, sql.len()).await {
+            return Ok(Err(error));
+        }
         self.output.put(Answer::ParseComplete(ParseComplete::new()))?;
         Ok(Ok(()))
+    }
+
+    /// Refuses one more prepared statement. Errors 42P05, 54000.
+    pub(super) fn check_room(&self, name: &str) -> SqlResult<()> {
+        if !name.is_empty() && self.statements.contains_key(name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(SqlError::new(SqlState::DuplicatePreparedStatement, message));
+        }
+        if self.statements.len() >= STATEMENTS_MAX {
+            let error = SqlError::too_large(format!("more than {STATEMENTS_MAX} prepared statements in one session"));
+            return Err(error.with_hint("Close those that are no longer needed."));
+        }
+        Ok(())
+    }
+
+    /// Keeps a prepared statement of so many bytes. It is planned now, so that a mistake in it is reported here.
+    pub(super) async fn keep(&mut self, name: String, prepared: Option<Arc<Prepared>>, bytes: usize) -> SqlResult<()> {
+        let described = self.described(prepared.as_ref()).await?;
+        let charge = self.budget.statement(&name, bytes, described.parameters.len())?;
+        self.statements.insert(name, Kept { prepared, _charge: charge });
+        Ok(())
     }
 
     async fn bind(&mut self, bind: Bind) -> Result<SqlResult<()>, Ending> {
@@ -136,10 +145,7 @@ impl Connection {
 
     async fn portal(&mut self, bind: Bind) -> SqlResult<(String, Portal)> {
         let statement = self.statement(&bind.statement)?;
-        let described = match &statement {
-            Some(statement) => self.session.describe(statement).await?,
-            None => Default::default(),
-        };
+        let described = self.described(statement.as_ref()).await?;
         let given = bind.parameters.len();
         let wanted = described.parameters.len();
         if given != wanted {
@@ -169,8 +175,7 @@ impl Connection {
 
     async fn describe_statement(&mut self, name: &str) -> Result<SqlResult<()>, Ending> {
         let described = match self.statement(name) {
-            Ok(Some(statement)) => self.session.describe(&statement).await,
-            Ok(None) => Ok(Default::default()),
+            Ok(statement) => self.described(statement.as_ref()).await,
             Err(error) => Err(error),
         };
         match described {
@@ -187,11 +192,8 @@ impl Connection {
     async fn describe_portal(&mut self, name: &str) -> Result<SqlResult<()>, Ending> {
         let Some(portal) = self.portals.get(name) else { return Ok(Err(no_portal(name))) };
         let formats = portal.formats.clone();
-        let described = match portal.statement.clone() {
-            Some(statement) => self.session.describe(&statement).await,
-            None => Ok(Default::default()),
-        };
-        match described {
+        let statement = portal.statement.clone();
+        match self.described(statement.as_ref()).await {
             Ok(described) => {
                 self.output.put(described.columns.map_or(Answer::NoData(NoData::new()), |columns| row_description(&columns, &formats)))?;
                 Ok(Ok(()))
@@ -220,7 +222,7 @@ impl Connection {
         } else {
             self.attend().await?;
             let company = self.company().await?;
-            let outcome = match self.session.execute(&statement, &portal.parameters, company).await {
+            let outcome = match self.run_statement(&statement, &portal.parameters, company).await {
                 Ok(outcome) => outcome,
                 Err(error) => return Ok(Err(error)),
             };
@@ -301,7 +303,7 @@ impl Connection {
         Ok(Ok(()))
     }
 
-    fn statement(&self, name: &str) -> SqlResult<Option<Arc<Prepared>>> {
+    pub(super) fn statement(&self, name: &str) -> SqlResult<Option<Arc<Prepared>>> {
         self.statements
             .get(name)
             .map(|kept| kept.prepared.clone())

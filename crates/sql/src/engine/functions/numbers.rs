@@ -1,0 +1,122 @@
+//! Functions of numbers: of decimal ones they are exact, of all others floating-point numbers, as in PostgreSQL.
+
+use crate::engine::decimals::{Decimal, digits_of};
+use crate::engine::row_function::{RowFunction, whole_number};
+use crate::error::{SqlError, SqlResult, SqlState};
+use crate::types::{Datum, NUMERIC_PRECISION_MAX, SqlType, coerce};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::logical_expr::ReturnFieldArgs;
+
+/// The most decimal places that a number is rounded to.
+const PLACES_MAX: i64 = 28;
+
+/// All of them.
+pub(super) fn each() -> Vec<RowFunction> {
+    let own = |name, of_decimal, of_float| function(name, 1..=1, of_decimal, of_float);
+    vec![
+        function("round", 1..=2, Decimal::rounded, f64::round_ties_even),
+        function("trunc", 1..=2, Decimal::cut, f64::trunc),
+        own("ceil", |number, _| number.up(), f64::ceil),
+        own("floor", |number, _| number.down(), f64::floor),
+        own("sign", |number, _| Some(number.sign()), |number| if number == 0.0 || number.is_nan() { number } else { number.signum() }),
+        div(),
+    ]
+}
+
+type OfDecimal = fn(Decimal, i8) -> Option<Decimal>;
+
+/// A function of a number, and of how many decimal places it is to have.
+fn function(
+    name: &'static str,
+    arguments: std::ops::RangeInclusive<usize>,
+    of_decimal: OfDecimal,
+    of_float: fn(f64) -> f64,
+) -> RowFunction {
+    RowFunction::new(
+        name,
+        arguments,
+        move |arguments| {
+            let ty = match result(name, arguments)? {
+                Some(places) => DataType::Decimal128(NUMERIC_PRECISION_MAX, places),
+                None => DataType::Float64,
+            };
+            Ok(Field::new(name, ty, true))
+        },
+        move |field, values| match (field.data_type(), values) {
+            (DataType::Decimal128(precision, scale), [value, rest @ ..]) => {
+                let places = match rest.first() {
+                    None => 0,
+                    Some(places) => match coerce(&SqlType::Int4, places.clone())? {
+                        Datum::Int32(Some(places)) => i8::try_from(i64::from(places).clamp(-PLACES_MAX, PLACES_MAX)).unwrap_or_default(),
+                        _ => return Ok(Datum::Decimal128(None, *precision, *scale)),
+                    },
+                };
+                let made = digits_of(value).map(|number| of_decimal(number, places).ok_or_else(overflow)).transpose()?;
+                made.map(|number| number.stored(*scale)).transpose().map(|digits| Datum::Decimal128(digits, *precision, *scale))
+            }
+            (_, [value, ..]) => match coerce(&SqlType::Float8, value.clone())? {
+                Datum::Float64(number) => Ok(Datum::Float64(number.map(of_float))),
+                _ => Err(SqlError::internal("a number is a floating-point number")),
+            },
+            _ => Err(SqlError::internal("a function of numbers has arguments")),
+        },
+    )
+}
+
+/// The decimal places of the result; `None` if it is a floating-point number. Error 42883.
+fn result(name: &str, arguments: &ReturnFieldArgs<'_>) -> SqlResult<Option<i8>> {
+    let types: Vec<Option<SqlType>> = arguments.arg_fields.iter().map(|field| SqlType::of_field(field)).collect();
+    let is_whole = |ty: &SqlType| matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
+    let is_null = |place: usize| arguments.arg_fields.get(place).is_some_and(|field| *field.data_type() == DataType::Null);
+    let undefined = || {
+        let names: Vec<&str> = types.iter().map(|ty| ty.as_ref().map_or("unknown", SqlType::name)).collect();
+        SqlError::new(SqlState::UndefinedFunction, format!("function {name}({}) does not exist", names.join(", ")))
+    };
+    let of_number = |ty: Option<&SqlType>| -> SqlResult<Option<i8>> {
+        match ty {
+            Some(ty @ SqlType::Numeric(_)) => Ok(Some(ty.decimal_shape().1)),
+            Some(ty) if is_whole(ty) => Ok(Some(0)),
+            _ => Err(undefined()),
+        }
+    };
+    match types.as_slice() {
+        [Some(SqlType::Numeric(_))] => Ok(Some(0)),
+        [Some(SqlType::Float4 | SqlType::Float8)] => Ok(None),
+        [Some(ty)] if is_whole(ty) => Ok(None),
+        // What is written as a text is one.
+        [Some(ty)] if ty.is_text() && arguments.scalar_arguments[0].is_some() => Ok(None),
+        [_] if is_null(0) => Ok(None),
+        [number, places] if places.as_ref().is_some_and(is_whole) || is_null(1) => {
+            let own = of_number(number.as_ref())?;
+            let written = arguments.scalar_arguments[1].and_then(whole_number);
+            Ok(written.map_or(own, |places| i8::try_from(places.clamp(0, PLACES_MAX)).ok()))
+        }
+        _ => Err(undefined()),
+    }
+}
+
+/// `div(a, b)`: how often `b` goes into `a`. Error 22012.
+fn div() -> RowFunction {
+    RowFunction::new(
+        "div",
+        2..=2,
+        |_| Ok(Field::new("div", DataType::Decimal128(NUMERIC_PRECISION_MAX, 0), true)),
+        |_, values| {
+            let none = Datum::Decimal128(None, NUMERIC_PRECISION_MAX, 0);
+            let [one, other] = values else { return Err(SqlError::internal("a quotient is one of two")) };
+            let number = |value: &Datum| -> SqlResult<Option<Decimal>> {
+                Ok(match digits_of(value) {
+                    None if !value.is_null() => digits_of(&coerce(&SqlType::Numeric(None), value.clone())?),
+                    number => number,
+                })
+            };
+            let (Some(one), Some(other)) = (number(one)?, number(other)?) else { return Ok(none) };
+            let quotient = one.whole_quotient(other)?.ok_or_else(overflow)?;
+            Ok(Datum::Decimal128(Some(quotient.stored(0)?), NUMERIC_PRECISION_MAX, 0))
+        },
+    )
+}
+
+fn overflow() -> SqlError {
+    SqlError::new(SqlState::NumericValueOutOfRange, "value overflows numeric format")
+}
