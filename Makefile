@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify fix docs soak soak-cluster namespaces fuzz crosscheck release dist compare surface
+.PHONY: help demo test verify fix docs soak soak-cluster namespaces fuzz crosscheck release dist compare surface random
 
 help: ## List the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -66,7 +66,11 @@ crosscheck: ## The planner against HiGHS, an integer programming solver. Takes c
 	cargo test --manifest-path crosscheck/Cargo.toml
 
 surface: ## Statements on PostgreSQL 15 and on Rhumb: records both results in crates/sql/tests/surface/scripts, and writes docs/surface.md. Takes PostgreSQL 15.
-	@crates/sql/tests/surface/record
+	@crates/sql/tests/surface/with-postgres cargo test --package rhumb-sql --test surface -- --nocapture every_statement
+	@git --no-pager diff --stat -- crates/sql/tests/surface/scripts docs/surface.md
+
+random: ## Random queries on PostgreSQL 15 and on Rhumb, held against each other. RANDOM_QUERIES=100000, and RANDOM_SEED=7 for others. Takes PostgreSQL 15.
+	@crates/sql/tests/surface/with-postgres cargo test --package rhumb-sql --test surface -- --ignored --nocapture random_queries
 
 COMMA := ,
 # On Linux, relocations in their packed form: 3.6 MB less. It takes glibc 2.36 where the binary runs.

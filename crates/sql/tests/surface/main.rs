@@ -3,6 +3,7 @@
 
 mod client;
 mod page;
+mod random;
 mod run;
 mod script;
 
