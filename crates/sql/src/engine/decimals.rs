@@ -134,8 +134,8 @@ pub fn of_binary(binary: &BinaryExpr, schema: &DFSchema) -> Option<Expr> {
     }
     let places = places(&one)?.checked_add(places(&other)?)?;
     let function = match op {
-        Operator::Divide => function(QUOTIENT, QUOTIENT_PLACES, Decimal::quotient),
-        Operator::Multiply if places > PRODUCT_PLACES_MAX => function(PRODUCT, 0, |one, other, scale| {
+        Operator::Divide => function(QUOTIENT, |_| QUOTIENT_PLACES, Decimal::quotient),
+        Operator::Multiply if places > PRODUCT_PLACES_MAX => function(PRODUCT, room, |one, other, scale| {
             let digits = one.digits.checked_mul(other.digits);
             Ok(digits.and_then(|digits| Decimal { digits, scale: one.scale + other.scale }.rescaled(scale)))
         }),
@@ -152,15 +152,26 @@ fn places(ty: &DataType) -> Option<i8> {
     }
 }
 
+/// The decimal places of a product for which there is room beside the digits before the point.
+fn room(types: &[&DataType]) -> i8 {
+    let digits = types.iter().map(|ty| match ty {
+        DataType::Decimal128(precision, scale) => i16::from(*precision) - i16::from(*scale),
+        _ => 19,
+    });
+    let all = types.iter().filter_map(|ty| places(ty)).map(i16::from).sum::<i16>();
+    i8::try_from(all.min(i16::from(NUMERIC_PRECISION_MAX) - digits.sum::<i16>())).unwrap_or_default()
+}
+
 /// A function of two numbers, whose result has as many decimal places as either, and at least so many. Errors: 22003, 22012.
 fn function(
     name: &'static str,
-    places_min: i8,
+    places_min: fn(&[&DataType]) -> i8,
     body: impl Fn(Decimal, Decimal, i8) -> SqlResult<Option<Decimal>> + Send + Sync + 'static,
 ) -> RowFunction {
     let returned = move |arguments: &ReturnFieldArgs<'_>| {
-        let own = arguments.arg_fields.iter().filter_map(|field| places(field.data_type())).max();
-        Ok(Field::new(name, DataType::Decimal128(NUMERIC_PRECISION_MAX, own.unwrap_or_default().max(places_min)), true))
+        let types: Vec<&DataType> = arguments.arg_fields.iter().map(|field| field.data_type()).collect();
+        let own = types.iter().filter_map(|ty| places(ty)).max().unwrap_or_default();
+        Ok(Field::new(name, DataType::Decimal128(NUMERIC_PRECISION_MAX, own.max(places_min(&types))), true))
     };
     RowFunction::new(name, 2..=2, returned, move |field, values| {
         let (DataType::Decimal128(precision, scale), [one, other]) = (field.data_type(), values) else {

@@ -63,6 +63,9 @@ sql_states! {
     /// `ESCAPE` with more than one character.
     /// Way out: escape by one character, or by none.
     InvalidEscapeSequence = "22025",
+    /// A logarithm of zero or of a negative number.
+    /// Way out: leave such numbers out, as by `CASE`.
+    InvalidArgumentForLogarithm = "2201E",
     /// A root of a negative number, and the like.
     /// Way out: leave such numbers out, as by `CASE`.
     InvalidArgumentForPowerFunction = "2201F",

@@ -4,7 +4,7 @@ use super::numbers::{self, NumberFunction};
 use super::statement::{AccessMode, CopyFormat, CopyFrom, CopyKind, Create, StatementKind, Transaction};
 use super::{begins_with, explain, fold, is_word, locks, tokens};
 use crate::error::{SqlError, SqlResult, SqlState};
-use datafusion::sql::sqlparser::ast::{self, Set};
+use datafusion::sql::sqlparser::ast::{self, Set, Statement as Sql};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -111,8 +111,7 @@ pub fn alter_database(name: String, kind: StatementKind) -> SqlResult<StatementK
 }
 
 /// What `statement` is to the session.
-pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
-    use ast::Statement as Sql;
+pub fn classify(statement: Sql) -> SqlResult<StatementKind> {
     let tokens = tokens::check(&statement)?;
     let for_update = locks::asked_for(&statement)?;
     Ok(match statement {
@@ -163,15 +162,22 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
         Sql::Savepoint { name } => StatementKind::Transaction(Transaction::Savepoint(fold(&name))),
         Sql::Rollback { savepoint: Some(name), .. } => StatementKind::Transaction(Transaction::RollbackTo(fold(&name))),
         Sql::ReleaseSavepoint { name } => StatementKind::Transaction(Transaction::Release(fold(&name))),
+        Sql::Copy { source, to, target, options, legacy_options, .. } => {
+            StatementKind::Copy(copy_kind(source, to, target, options, legacy_options)?)
+        }
+        other => session_kind(other)?,
+    })
+}
+
+/// What concerns the session alone: its settings, its prepared statements.
+fn session_kind(statement: Sql) -> SqlResult<StatementKind> {
+    Ok(match statement {
         Sql::Set(set) => set_kind(set)?,
         Sql::Reset(reset) => StatementKind::Reset(match reset.reset {
             ast::Reset::ALL => None,
             ast::Reset::ConfigurationParameter(name) => Some(setting_name(&name)),
         }),
         Sql::ShowVariable { variable } => show_kind(&variable),
-        Sql::Copy { source, to, target, options, legacy_options, .. } => {
-            StatementKind::Copy(copy_kind(source, to, target, options, legacy_options)?)
-        }
         Sql::Discard { object_type: ast::DiscardObject::ALL } => StatementKind::Discard,
         Sql::Discard { object_type: ast::DiscardObject::SEQUENCES } => StatementKind::DiscardSequences,
         // Plans are kept as long as they fit, and there are no temporary tables.
@@ -201,17 +207,13 @@ pub fn classify(statement: ast::Statement) -> SqlResult<StatementKind> {
     })
 }
 
-fn prepare(name: &ast::Ident, types: Vec<ast::DataType>, statement: ast::Statement) -> SqlResult<StatementKind> {
-    let bytes = statement.to_string().len();
-    let kind = classify(statement)?;
+fn prepare(name: &ast::Ident, types: Vec<ast::DataType>, statement: Sql) -> SqlResult<StatementKind> {
+    let is_one = !matches!(statement, Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Explain { .. });
+    let bytes = if is_one { statement.to_string().len() } else { 0 };
+    let kind = if is_one { Some(classify(statement)?) } else { None };
     match kind {
-        StatementKind::Query { .. }
-        | StatementKind::Tokens(_)
-        | StatementKind::Numbers(_)
-        | StatementKind::Insert(_)
-        | StatementKind::Update(_)
-        | StatementKind::Delete(_) => Ok(StatementKind::Prepare { name: fold(name), types, statement: Box::new(kind), bytes }),
-        other => Err(SqlError::syntax(format!("{} cannot be prepared by PREPARE", other.name()))),
+        Some(kind) if kind.is_preparable() => Ok(StatementKind::Prepare { name: fold(name), types, statement: Box::new(kind), bytes }),
+        _ => Err(SqlError::syntax("PREPARE takes a SELECT, INSERT, UPDATE or DELETE")),
     }
 }
 

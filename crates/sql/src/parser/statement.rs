@@ -420,6 +420,12 @@ impl StatementKind {
         matches!(self, StatementKind::Query { for_update: true, .. })
     }
 
+    /// True for what PREPARE takes.
+    pub fn is_preparable(&self) -> bool {
+        use StatementKind::{Delete, Insert, Numbers, Query, Tokens, Update};
+        matches!(self, Query { .. } | Tokens(_) | Numbers(_) | Insert(_) | Update(_) | Delete(_))
+    }
+
     /// True if it may write, be it that it finds nothing to write.
     pub fn writes(&self) -> bool {
         !matches!(self, StatementKind::Query { .. } | StatementKind::Explain(_))

@@ -3,6 +3,7 @@
 //! So each is cast, but where a number is a place, as in `ORDER BY 1`, or where the query engine takes nothing but a number, as in `LIMIT 1`. Those are told apart by the flag
 //! that the parser has for a suffix `L`, which no number of PostgreSQL has.
 
+use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Interval,
     LimitClause, OrderByKind, Query, Select, TableFactor, TableFunctionArgs, UnaryOperator, Value,
@@ -94,20 +95,21 @@ pub fn keep_of_function(function: &mut Function) {
     }
 }
 
-/// `INTERVAL '1' DAY`, as a text that is cast; `None` where the query engine is to read it.
-pub fn interval(interval: &Interval) -> Option<Expr> {
+/// `INTERVAL '1' DAY`, as a text that is cast. Error 0A000 for one whose fields would cut it.
+pub fn interval(interval: &Interval) -> SqlResult<Expr> {
+    let refused = || SqlError::unsupported("INTERVAL takes one field, and a whole number of it").with_hint("Write units within the text.");
     let Interval { value, leading_field, last_field: None, leading_precision: None, fractional_seconds_precision: None } = interval else {
-        return None;
+        return Err(refused());
     };
-    let Expr::Value(written) = value.as_ref() else { return None };
-    let (Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text)) = &written.value else { return None };
+    let text = text(value).ok_or_else(refused)?;
     let text = match leading_field {
-        Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}"),
-        _ => text.clone(),
+        Some(field) if text.trim().parse::<i64>().is_ok() => format!("{text} {field}"),
+        Some(_) => return Err(refused()),
+        None => text.to_owned(),
     };
     let expr = Box::new(Expr::Value(Value::SingleQuotedString(text).into()));
     let data_type = DataType::Interval { fields: None, precision: None };
-    Some(Expr::Cast { kind: CastKind::DoubleColon, expr, data_type, array: false, format: None })
+    Ok(Expr::Cast { kind: CastKind::DoubleColon, expr, data_type, array: false, format: None })
 }
 
 /// A sign binds closer than `^`: the power of a negative number, if `expr` is a power.

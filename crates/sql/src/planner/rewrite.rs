@@ -200,13 +200,16 @@ impl Rewriter<'_> {
         }
         match expr {
             Expr::Function(function) => {
-                if let (Some(WindowType::WindowSpec(window)), Some(frame)) = (&mut function.over, self.frames.pop()) {
+                // Functions within have no window, and so no frame.
+                if let Some(WindowType::WindowSpec(window)) = &mut function.over
+                    && let Some(frame) = self.frames.pop()
+                {
                     window.window_frame = frame;
                 }
                 functions::called(function, self.facts)
             }
             Expr::Array(array) if array.elem.iter().any(|element| matches!(element, Expr::Array(_))) => Err(several_dimensions()),
-            Expr::Interval(interval) => Ok(literals::interval(interval)),
+            Expr::Interval(interval) => literals::interval(interval).map(Some),
             Expr::Collate { expr, .. } => Ok(Some((**expr).clone())),
             Expr::Extract { field, expr, .. } => {
                 Ok(Some(plainer::call(EXTRACT, vec![plainer::text(&field.to_string()), (**expr).clone()])))

@@ -128,32 +128,64 @@ struct Sum {
 }
 
 impl Sum {
+    /// Adds days, whose part behind the point is hours.
+    fn add_days(&mut self, days: f64) -> Option<()> {
+        self.days = self.days.checked_add(whole(days)?)?;
+        self.micros = self.micros.checked_add(whole((days.fract() * MICROS_PER_DAY as f64).round_ties_even())?)?;
+        Some(())
+    }
+
     fn interval(self) -> Option<Interval> {
         Some(Interval { months: self.months.try_into().ok()?, days: self.days.try_into().ok()?, micros: self.micros })
     }
 
-    /// Adds `number` of a unit. `None` if it is out of range.
-    fn add(&mut self, number: f64, unit: Unit) -> Option<()> {
+    /// Adds a number of a unit. `None` if it is out of range.
+    fn add(&mut self, Number { whole, rest }: Number, unit: Unit) -> Option<()> {
         match unit {
             Unit::Months(months) => {
-                let months = number * months as f64;
-                self.months = self.months.checked_add(whole(months)?)?;
-                // Parts of years are months, without a rest.
-                let rest = if months.fract().abs() < 1e-9 { 0.0 } else { months.fract() };
-                self.add(rest * DAYS_PER_MONTH as f64, Unit::Days(1))?;
+                self.months = self.months.checked_add(whole.checked_mul(months)?)?;
+                if months == 1 {
+                    self.add_days(rest * DAYS_PER_MONTH as f64)?;
+                } else {
+                    // A part of a year is whole months.
+                    self.months = self.months.checked_add(self::whole((rest * months as f64).round_ties_even())?)?;
+                }
             }
             Unit::Days(days) => {
-                let days = number * days as f64;
-                self.days = self.days.checked_add(whole(days)?)?;
-                self.micros = self.micros.checked_add(whole((days.fract() * MICROS_PER_DAY as f64).round())?)?;
+                self.days = self.days.checked_add(whole.checked_mul(days)?)?;
+                self.add_days(rest * days as f64)?;
             }
-            Unit::Micros(micros) => self.micros = self.micros.checked_add(whole((number * micros as f64).round())?)?,
+            Unit::Micros(micros) => {
+                let rest = self::whole((rest * micros as f64).round_ties_even())?;
+                self.micros = self.micros.checked_add(whole.checked_mul(micros)?)?.checked_add(rest)?;
+            }
         }
         Some(())
     }
 }
 
+/// A number with its part behind the point, of the same sign: `2.3` months are 2 months and 9 days, which one number alone would miss.
 #[derive(Clone, Copy)]
+struct Number {
+    whole: i64,
+    rest: f64,
+}
+
+impl Number {
+    fn parse(text: &str) -> Result<Number, Unreadable> {
+        let (negative, text) = signed(text);
+        let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.len() + rest.len() == 0 || !is_digits(whole) || !is_digits(rest) {
+            return Err(Unreadable::Syntax);
+        }
+        let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| Unreadable::Range)? };
+        let rest: f64 = format!("0.{rest}0").parse().map_err(|_| Unreadable::Syntax)?;
+        Ok(if negative { Number { whole: -whole, rest: -rest } } else { Number { whole, rest } })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
 enum Unit {
     Months(i64),
     Days(i64),
@@ -193,24 +225,30 @@ pub(super) fn parse_interval(text: &str) -> Result<Interval, Unreadable> {
 }
 
 fn words(text: &str, sum: &mut Sum) -> Result<(), Unreadable> {
-    let mut words = text.trim_start_matches('@').split_ascii_whitespace().peekable();
-    let mut found = false;
+    let text = apart(text.trim_start_matches('@'));
+    let mut words = text.split_ascii_whitespace().peekable();
+    let (mut found, mut units) = (false, Vec::new());
     while let Some(word) = words.next() {
         if word.eq_ignore_ascii_case("ago") && found && words.peek().is_none() {
-            *sum = Sum { months: -sum.months, days: -sum.days, micros: -sum.micros };
+            let negated = |number: i64| number.checked_neg().ok_or(Unreadable::Range);
+            *sum = Sum { months: negated(sum.months)?, days: negated(sum.days)?, micros: negated(sum.micros)? };
             return Ok(());
         }
         found = true;
         if word.contains(':') {
             let (negative, clock) = signed(word);
             let micros = clock_micros(clock)?;
-            sum.add(if negative { -(micros as f64) } else { micros as f64 }, Unit::Micros(1)).ok_or(Unreadable::Range)?;
+            let time = Number { whole: if negative { -micros } else { micros }, rest: 0.0 };
+            sum.add(time, Unit::Micros(1)).ok_or(Unreadable::Range)?;
             continue;
         }
         let (negative, bare) = signed(word);
         if let Some((years, months)) = bare.split_once('-') {
-            let (years, months): (i64, i64) =
-                (years.parse().map_err(|_| Unreadable::Syntax)?, months.parse().map_err(|_| Unreadable::Syntax)?);
+            let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
+                true => text.parse::<i64>().map_err(|_| Unreadable::Syntax),
+                false => Err(Unreadable::Syntax),
+            };
+            let (years, months) = (number(years)?, number(months)?);
             if months >= MONTHS_PER_YEAR {
                 return Err(Unreadable::Range);
             }
@@ -221,7 +259,8 @@ fn words(text: &str, sum: &mut Sum) -> Result<(), Unreadable> {
         // A unit may stand beside its number.
         let end = bare.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(bare.len());
         let (digits, name) = bare.split_at(end);
-        let number: f64 = digits.parse().map_err(|_| Unreadable::Syntax)?;
+        let Number { whole, rest } = Number::parse(digits)?;
+        let number = if negative { Number { whole: -whole, rest: -rest } } else { Number { whole, rest } };
         let unit = match name {
             "" => match words.peek().and_then(|name| unit(name)) {
                 Some(unit) => {
@@ -235,9 +274,27 @@ fn words(text: &str, sum: &mut Sum) -> Result<(), Unreadable> {
             },
             name => unit(name).ok_or(Unreadable::Syntax)?,
         };
-        sum.add(if negative { -number } else { number }, unit).ok_or(Unreadable::Range)?;
+        if units.contains(&unit) {
+            return Err(Unreadable::Syntax);
+        }
+        units.push(unit);
+        sum.add(number, unit).ok_or(Unreadable::Range)?;
     }
     if found { Ok(()) } else { Err(Unreadable::Syntax) }
+}
+
+/// With a blank before each number that a unit stands right before: `1h30m` is two parts.
+fn apart(text: &str) -> String {
+    let mut made = String::with_capacity(text.len() + 8);
+    let mut last = ' ';
+    for next in text.chars() {
+        if last.is_ascii_alphabetic() && next.is_ascii_digit() {
+            made.push(' ');
+        }
+        made.push(next);
+        last = next;
+    }
+    made
 }
 
 fn signed(word: &str) -> (bool, &str) {
@@ -262,7 +319,7 @@ fn iso(text: &str, sum: &mut Sum) -> Result<(), Unreadable> {
         while !part.is_empty() {
             let end = part.find(|c: char| c.is_ascii_alphabetic()).ok_or(Unreadable::Syntax)?;
             let (number, rest) = part.split_at(end);
-            let number: f64 = number.parse().map_err(|_| Unreadable::Syntax)?;
+            let number = Number::parse(number)?;
             let unit = match (rest.as_bytes()[0].to_ascii_uppercase(), in_time) {
                 (b'Y', false) => Unit::Months(MONTHS_PER_YEAR),
                 (b'M', false) => Unit::Months(1),
@@ -335,13 +392,23 @@ mod tests {
             ("-1 year 1 day", "-1 years +1 day"),
             ("1h 30m", "01:30:00"),
             ("1 day 2", "1 day 00:00:02"),
+            ("2.3 months", "2 mons 9 days"),
+            ("4.1 months", "4 mons 3 days"),
+            ("1.1 years", "1 year 1 mon"),
+            ("1.15 years", "1 year 2 mons"),
+            ("-1.5 days", "-1 days -12:00:00"),
+            ("1h30m", "01:30:00"),
+            ("0.5 weeks", "3 days 12:00:00"),
+            ("P0.5Y", "6 mons"),
         ] {
             assert_eq!(read(text).as_deref(), Ok(printed), "{text}");
         }
-        for text in ["", "x", "1 x", "ago", "P", "1 2 days", "1:2:3:4"] {
+        for text in ["", "x", "1 x", "ago", "P", "1 2 days", "1:2:3:4", "1 day 2 days", "1--2", ". days"] {
             assert_eq!(read(text), Err(Unreadable::Syntax), "{text:?}");
         }
-        assert_eq!(read("9999999999 years"), Err(Unreadable::Range));
+        for text in ["9999999999 years", "-4611686018427387904 us -4611686018427387904 ms ago", "99999999999999999999 us"] {
+            assert_eq!(read(text), Err(Unreadable::Range), "{text}");
+        }
     }
 
     #[test]

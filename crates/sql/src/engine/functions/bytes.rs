@@ -26,7 +26,12 @@ fn of_text_or_bytes() -> RowFunction {
     RowFunction::new(
         "md5",
         1..=1,
-        |_| Ok(Field::new("md5", DataType::Utf8, true)),
+        |arguments| match SqlType::of_field(&arguments.arg_fields[0]) {
+            Some(ty) if !ty.is_text() && ty != SqlType::Bytea => {
+                Err(SqlError::new(SqlState::UndefinedFunction, format!("function md5({}) does not exist", ty.name())))
+            }
+            _ => Ok(Field::new("md5", DataType::Utf8, true)),
+        },
         |_, values| {
             let bytes = match values.first() {
                 Some(Datum::Binary(bytes)) => bytes.clone(),
@@ -83,7 +88,12 @@ fn convert_to() -> RowFunction {
     RowFunction::new(
         "convert_to",
         2..=2,
-        |_| Ok(Field::new("convert_to", DataType::Binary, true)),
+        |arguments| match SqlType::of_field(&arguments.arg_fields[0]) {
+            Some(ty) if !ty.is_text() => {
+                Err(SqlError::new(SqlState::UndefinedFunction, format!("function convert_to({}, text) does not exist", ty.name())))
+            }
+            _ => Ok(Field::new("convert_to", DataType::Binary, true)),
+        },
         |_, values| {
             let [value, encoding] = values else { return Err(SqlError::internal("a text has an encoding")) };
             let (Some(text), true) = (value.try_as_str().flatten(), is_utf8(encoding)?) else { return Ok(Datum::Binary(None)) };

@@ -87,7 +87,7 @@ fn made() -> RowFunction {
                 return Err(interval_out_of_range());
             }
             let part = |number: i64| i32::try_from(number).map_err(|_| interval_out_of_range());
-            let micros = (hours * 60 + minutes) * 60_000_000 + micros as i64;
+            let micros = ((hours * 60 + minutes) * 60_000_000).checked_add(micros as i64).ok_or_else(interval_out_of_range)?;
             Interval { months: part(years * 12 + months)?, days: part(weeks * 7 + days)?, micros }.stored()
         },
     )
@@ -99,9 +99,12 @@ fn justified(name: &'static str, hours: bool, days: bool) -> RowFunction {
         name,
         1..=1,
         move |_| Ok(SqlType::Interval.field(name, true)),
-        move |_, values| match values.first().and_then(Interval::of) {
-            Some(value) => value.justified(hours, days)?.stored(),
-            None => Ok(SqlType::Interval.null()),
+        move |_, values| {
+            let value = values.first().ok_or_else(|| SqlError::internal("it has one argument"))?;
+            match Interval::of(&coerce(&SqlType::Interval, value.clone())?) {
+                Some(value) => value.justified(hours, days)?.stored(),
+                None => Ok(SqlType::Interval.null()),
+            }
         },
     )
 }

@@ -20,7 +20,92 @@ pub(super) fn each() -> Vec<RowFunction> {
         own("floor", |number, _| number.down(), f64::floor),
         own("sign", |number, _| Some(number.sign()), |number| if number == 0.0 || number.is_nan() { number } else { number.signum() }),
         div(),
+        float("ln", 1..=1, |numbers| logarithm(numbers[0])),
+        float("log", 1..=2, |numbers| match *numbers {
+            [base, number] => Ok(logarithm(number)? / nonzero(logarithm(base)?)?),
+            _ => logarithm(numbers[0]).map(|_| numbers[0].log10()),
+        }),
+        float("log10", 1..=1, |numbers| logarithm(numbers[0]).map(|_| numbers[0].log10())),
+        float("exp", 1..=1, |numbers| in_range(numbers, numbers[0].exp())),
+        float("power", 2..=2, power),
+        float("pow", 2..=2, power),
+        float("asin", 1..=1, |numbers| of_one(numbers[0]).map(f64::asin)),
+        float("acos", 1..=1, |numbers| of_one(numbers[0]).map(f64::acos)),
     ]
+}
+
+/// A function of floating-point numbers, which is refused where it has no value.
+fn float(
+    name: &'static str,
+    arguments: std::ops::RangeInclusive<usize>,
+    body: impl Fn(&[f64]) -> SqlResult<f64> + Send + Sync + 'static,
+) -> RowFunction {
+    let returned = move |arguments: &ReturnFieldArgs<'_>| {
+        let types = arguments.arg_fields.iter().zip(arguments.scalar_arguments);
+        let refused =
+            types.filter_map(|(field, written)| SqlType::of_field(field).zip(Some(written.is_some()))).find(|(ty, is_written)| {
+                use SqlType::{Float4, Float8, Int2, Int4, Int8, Numeric};
+                !(matches!(ty, Int2 | Int4 | Int8 | Numeric(_) | Float4 | Float8) || ty.is_text() && *is_written)
+            });
+        match refused {
+            None => Ok(Field::new(name, DataType::Float64, true)),
+            Some((ty, _)) => Err(SqlError::new(SqlState::UndefinedFunction, format!("function {name}() of {} does not exist", ty.name()))),
+        }
+    };
+    RowFunction::new(name, arguments, returned, move |_, values| {
+        let mut numbers = Vec::with_capacity(values.len());
+        for value in values {
+            match coerce(&SqlType::Float8, value.clone())? {
+                Datum::Float64(Some(number)) => numbers.push(number),
+                _ => return Ok(Datum::Float64(None)),
+            }
+        }
+        body(&numbers).map(|number| Datum::Float64(Some(number)))
+    })
+}
+
+/// The natural logarithm. Error 2201E.
+fn logarithm(number: f64) -> SqlResult<f64> {
+    let refused = |what: &str| Err(SqlError::new(SqlState::InvalidArgumentForLogarithm, format!("cannot take logarithm of {what}")));
+    match number {
+        0.0 => refused("zero"),
+        ..0.0 => refused("a negative number"),
+        number => Ok(number.ln()),
+    }
+}
+
+/// Error 22012.
+fn nonzero(number: f64) -> SqlResult<f64> {
+    if number == 0.0 { Err(SqlError::new(SqlState::DivisionByZero, "division by zero")) } else { Ok(number) }
+}
+
+/// Error 22003 for what is infinite or nothing, of numbers that are neither.
+fn in_range(of: &[f64], result: f64) -> SqlResult<f64> {
+    let refused = |what: &str| Err(SqlError::new(SqlState::NumericValueOutOfRange, format!("value out of range: {what}")));
+    match result {
+        result if of.iter().any(|number| !number.is_finite()) => Ok(result),
+        result if result.is_infinite() => refused("overflow"),
+        0.0 if of[0] != 0.0 => refused("underflow"),
+        result => Ok(result),
+    }
+}
+
+/// Errors: 2201F, 22003.
+fn power(numbers: &[f64]) -> SqlResult<f64> {
+    let refused = |what: &str| Err(SqlError::new(SqlState::InvalidArgumentForPowerFunction, what));
+    match *numbers {
+        [0.0, exponent] if exponent < 0.0 => refused("zero raised to a negative power is undefined"),
+        [base, exponent] if base < 0.0 && base.is_finite() && exponent.is_finite() && exponent.fract() != 0.0 => {
+            refused("a negative number raised to a non-integer power yields a complex result")
+        }
+        [base, exponent] => in_range(numbers, base.powf(exponent)),
+        _ => Err(SqlError::internal("a power is one of two numbers")),
+    }
+}
+
+/// Error 22003 for what is beyond one.
+fn of_one(number: f64) -> SqlResult<f64> {
+    if number.abs() > 1.0 { Err(SqlError::new(SqlState::NumericValueOutOfRange, "input is out of range")) } else { Ok(number) }
 }
 
 type OfDecimal = fn(Decimal, i8) -> Option<Decimal>;
@@ -51,7 +136,7 @@ fn function(
                         _ => return Ok(Datum::Decimal128(None, *precision, *scale)),
                     },
                 };
-                let made = digits_of(value).map(|number| of_decimal(number, places).ok_or_else(overflow)).transpose()?;
+                let made = decimal(value)?.map(|number| of_decimal(number, places).ok_or_else(overflow)).transpose()?;
                 made.map(|number| number.stored(*scale)).transpose().map(|digits| Datum::Decimal128(digits, *precision, *scale))
             }
             (_, [value, ..]) => match coerce(&SqlType::Float8, value.clone())? {
@@ -104,17 +189,19 @@ fn div() -> RowFunction {
         |_, values| {
             let none = Datum::Decimal128(None, NUMERIC_PRECISION_MAX, 0);
             let [one, other] = values else { return Err(SqlError::internal("a quotient is one of two")) };
-            let number = |value: &Datum| -> SqlResult<Option<Decimal>> {
-                Ok(match digits_of(value) {
-                    None if !value.is_null() => digits_of(&coerce(&SqlType::Numeric(None), value.clone())?),
-                    number => number,
-                })
-            };
-            let (Some(one), Some(other)) = (number(one)?, number(other)?) else { return Ok(none) };
+            let (Some(one), Some(other)) = (decimal(one)?, decimal(other)?) else { return Ok(none) };
             let quotient = one.whole_quotient(other)?.ok_or_else(overflow)?;
             Ok(Datum::Decimal128(Some(quotient.stored(0)?), NUMERIC_PRECISION_MAX, 0))
         },
     )
+}
+
+/// A number of any type.
+fn decimal(value: &Datum) -> SqlResult<Option<Decimal>> {
+    Ok(match digits_of(value) {
+        None if !value.is_null() => digits_of(&coerce(&SqlType::Numeric(None), value.clone())?),
+        number => number,
+    })
 }
 
 fn overflow() -> SqlError {

@@ -5,6 +5,7 @@ use super::constants::is_number;
 use super::operands::is_comparison;
 use crate::engine::aggregates::of_intervals;
 use crate::engine::arrays::typing::type_of;
+use crate::engine::casts;
 use crate::engine::row_function::RowFunction;
 use crate::error::{SqlError, SqlState};
 use crate::types::{Datum, Interval, SqlType, coerce, interval_out_of_range};
@@ -71,12 +72,16 @@ pub(super) fn ordered(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
 }
 
 fn of_binary(binary: &BinaryExpr, schema: &DFSchema) -> Option<Expr> {
-    use Operator::{Divide, Minus, Multiply, Plus};
+    use Operator::{Divide, Minus, Multiply, Plus, StringConcat};
     use SqlType::{Date, Time, Timestamp, TimestampTz};
     let BinaryExpr { left, op, right } = binary;
     let is_moment = |ty: SqlType| matches!(ty, Date | Timestamp | TimestampTz);
     let plain = |left: Expr, right: Expr| Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op: *op, right: Box::new(right) });
     let cast = |expr: &Expr, ty: SqlType| Expr::Cast(Cast { expr: Box::new(expr.clone()), field: Arc::new(ty.field("", true)) });
+    let printed = |expr: &Expr| {
+        let field = Arc::new(SqlType::Text.field("", true));
+        casts::to_text(&Cast { expr: Box::new(expr.clone()), field }, schema)
+    };
     let (one, other) = (left.as_ref().clone(), right.as_ref().clone());
     Some(match (type_of(left, schema)?, op, type_of(right, schema)?) {
         (Date, Minus, Date) => cast(&Expr::BinaryExpr(binary.clone()), SqlType::Int4),
@@ -94,6 +99,8 @@ fn of_binary(binary: &BinaryExpr, schema: &DFSchema) -> Option<Expr> {
         (Time, Plus, Date) => plain(converted(left, SqlType::Interval), cast(right, Timestamp)),
         (Timestamp | TimestampTz, Plus | Minus, Time) => plain(one, converted(right, SqlType::Interval)),
         (Time, Plus, Timestamp | TimestampTz) => plain(converted(left, SqlType::Interval), other),
+        (text, StringConcat, SqlType::Interval) if text.is_text() => plain(one, printed(right)?),
+        (SqlType::Interval, StringConcat, text) if text.is_text() => plain(printed(left)?, other),
         (SqlType::Interval, Multiply | Divide, factor) if is_number(&factor) => {
             call(times(), vec![one, other, Expr::Literal(Datum::Boolean(Some(*op == Divide)), None)])
         }

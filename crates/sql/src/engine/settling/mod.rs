@@ -1,6 +1,7 @@
 //! What the query engine's planner has made of a statement, as PostgreSQL means it: the types that operands have in common, casts, comparisons with the rows of
 //! subqueries, sums that are checked.
 
+mod branches;
 mod constants;
 mod intervals;
 mod operands;
@@ -62,7 +63,8 @@ pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
             };
             Ok(ordered.update_data(|expr| name.restore(expr)))
         })?;
-        let settled = if changed.transformed { changed.data.recompute_schema().map(Transformed::yes)? } else { changed };
+        // Also where only what is below it has other types now.
+        let settled = changed.map_data(LogicalPlan::recompute_schema)?;
         Ok(multisets::counted(&settled.data)?.map_or(settled, Transformed::yes))
     })
 }
@@ -142,6 +144,10 @@ fn of_typed(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
             Ok(changed.or_else(|| intervals::of_expr(&expr, schema)).map_or_else(|| Transformed::no(expr), Transformed::yes))
         }
         expr @ Expr::BinaryExpr(_) => Ok(Transformed::no(expr)),
+        Expr::Case(case) => {
+            let unified = branches::unified(&case, schema);
+            Ok(unified.map_or_else(|| Transformed::no(Expr::Case(case)), Transformed::yes))
+        }
         expr => Ok(intervals::of_expr(&expr, schema).map_or_else(|| Transformed::no(expr), Transformed::yes)),
     }
 }
