@@ -71,7 +71,7 @@ pub(super) fn ordered(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     if type_of(&expr, schema) == Some(SqlType::Interval) { Transformed::yes(span(expr)) } else { Transformed::no(expr) }
 }
 
-fn of_binary(binary: &BinaryExpr, schema: &DFSchema) -> Option<Expr> {
+pub(super) fn of_binary(binary: &BinaryExpr, schema: &DFSchema) -> Option<Expr> {
     use Operator::{Divide, Minus, Multiply, Plus, StringConcat};
     use SqlType::{Date, Time, Timestamp, TimestampTz};
     let BinaryExpr { left, op, right } = binary;

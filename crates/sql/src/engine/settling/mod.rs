@@ -138,7 +138,7 @@ fn of_typed(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
             let changed = changed.or_else(|| intervals::of_expr(&expr, schema));
             Ok(changed.map_or_else(|| Transformed::no(expr), Transformed::yes))
         }
-        Expr::BinaryExpr(binary) if !is_long(&binary) => {
+        Expr::BinaryExpr(binary) if !is_long(&binary.left, &binary.right) => {
             let changed = decimals::of_binary(&binary, schema);
             let expr = Expr::BinaryExpr(binary);
             Ok(changed.or_else(|| intervals::of_expr(&expr, schema)).map_or_else(|| Transformed::no(expr), Transformed::yes))
@@ -156,7 +156,7 @@ fn of_typed(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
 const CHAIN_MAX: usize = 256;
 
 /// True for an operation at the end of a chain of more than [`CHAIN_MAX`], which stays the query engine's.
-fn is_long(binary: &BinaryExpr) -> bool {
+fn is_long(left: &Expr, right: &Expr) -> bool {
     fn before(expr: &Expr) -> Option<&Expr> {
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, .. }) => Some(left),
@@ -170,8 +170,8 @@ fn is_long(binary: &BinaryExpr) -> bool {
             _ => None,
         }
     }
-    let left = std::iter::successors(Some(&*binary.left), |expr| before(expr));
-    let right = std::iter::successors(Some(&*binary.right), |expr| after(expr));
+    let left = std::iter::successors(Some(left), |expr| before(expr));
+    let right = std::iter::successors(Some(right), |expr| after(expr));
     left.take(CHAIN_MAX + 1).count() > CHAIN_MAX || right.take(CHAIN_MAX + 1).count() > CHAIN_MAX
 }
 

@@ -1,6 +1,6 @@
-//! Operators of arrays: `||`, `@>`, `<@`, `&&`, `[…]`, comparisons with `ANY` and `ALL` of an array, and of two arrays.
+//! Operators of arrays: `||`, `@>`, `<@`, `&&`, `[…]`, comparisons with `ANY` and `ALL` of an array, and of two arrays; and of dates, times and intervals.
 
-use super::settle;
+use super::{intervals, is_long, settle};
 use crate::engine::arrays::typing::{Role, as_type, is_unknown, settled, type_of};
 use crate::engine::arrays::{BEFORE, Quantified, function, make_array};
 use crate::engine::bounded::bounded;
@@ -9,7 +9,7 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Element, SqlType, several_dimensions};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
-use datafusion::logical_expr::{Expr, GetFieldAccess, ScalarUDF, lit};
+use datafusion::logical_expr::{BinaryExpr, Expr, GetFieldAccess, Operator, ScalarUDF, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 /// Plans them.
@@ -27,6 +27,9 @@ impl ExprPlanner for Planner {
             let (value, array) = (known(expr.left, schema)?, known(expr.right, schema)?);
             let args = quantified_arguments(value, array, schema).map_err(from_sql)?;
             return Ok(PlannerResult::Planned(ScalarUDF::from(quantified).call(args)));
+        }
+        if let Some(planned) = of_moments(&expr, schema) {
+            return Ok(PlannerResult::Planned(planned));
         }
         if !concerns_arrays(&expr.op) {
             return Ok(PlannerResult::Original(expr));
@@ -113,6 +116,21 @@ impl Planner {
 /// An expression whose type can be told: within, constants and parameters may still have none.
 fn known(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     if is_unknown(&expr) || type_of(&expr, schema).is_some() { Ok(expr) } else { Ok(settle(expr, schema)?.data) }
+}
+
+/// Arithmetic of dates, times and intervals: what stands around it asks for its type at once, and to the query engine some of it has none.
+fn of_moments(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
+    let op = match expr.op {
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::Divide => Operator::Divide,
+        _ => return None,
+    };
+    if is_long(&expr.left, &expr.right) {
+        return None;
+    }
+    intervals::of_binary(&BinaryExpr { left: Box::new(expr.left.clone()), op, right: Box::new(expr.right.clone()) }, schema)
 }
 
 /// True for operators that arrays have.
