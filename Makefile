@@ -12,7 +12,7 @@ demo: ## Build, and start five regions on this machine. DEMO_ARGS="--wan none" a
 	@$${CARGO_TARGET_DIR:-target}/debug/rhumb demo $(DEMO_ARGS)
 
 test: ## All tests.
-	@echo "On two cores this takes up to half an hour the first time, 9 minutes of it to build before the first test."
+	@echo "On two cores this takes over half an hour the first time, 9 minutes of it to build before the first test."
 	.ci/test
 
 verify: ## The read-only gate: format, lints, documentation, what it names, that builds share what they compile, that the fuzz targets compile, and the tests of `make compare`.
