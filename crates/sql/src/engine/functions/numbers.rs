@@ -122,7 +122,7 @@ fn function(
         arguments,
         move |arguments| {
             let ty = match result(name, arguments)? {
-                Some(places) => DataType::Decimal128(NUMERIC_PRECISION_MAX, places),
+                Some((whole, places)) => decimal_type(whole, places),
                 None => DataType::Float64,
             };
             Ok(Field::new(name, ty, true))
@@ -148,8 +148,27 @@ fn function(
     )
 }
 
-/// The decimal places of the result; `None` if it is a floating-point number. Error 42883.
-fn result(name: &str, arguments: &ReturnFieldArgs<'_>) -> SqlResult<Option<i8>> {
+/// With room for so many digits before the point, one more that rounding may make, and so many behind it.
+fn decimal_type(whole: u8, places: i8) -> DataType {
+    DataType::Decimal128((whole + 1 + places.unsigned_abs()).min(NUMERIC_PRECISION_MAX), places)
+}
+
+/// The digits of a number's type before the point and behind it; `None` if it is neither whole nor decimal.
+fn shape(ty: &SqlType) -> Option<(u8, i8)> {
+    match ty {
+        SqlType::Int2 => Some((5, 0)),
+        SqlType::Int4 => Some((10, 0)),
+        SqlType::Int8 => Some((19, 0)),
+        SqlType::Numeric(_) => {
+            let (precision, scale) = ty.decimal_shape();
+            Some((precision.saturating_sub(scale.unsigned_abs()), scale))
+        }
+        _ => None,
+    }
+}
+
+/// The digits of the result before the point and behind it; `None` if it is a floating-point number. Error 42883.
+fn result(name: &str, arguments: &ReturnFieldArgs<'_>) -> SqlResult<Option<(u8, i8)>> {
     let types: Vec<Option<SqlType>> = arguments.arg_fields.iter().map(|field| SqlType::of_field(field)).collect();
     let is_whole = |ty: &SqlType| matches!(ty, SqlType::Int2 | SqlType::Int4 | SqlType::Int8);
     let is_null = |place: usize| arguments.arg_fields.get(place).is_some_and(|field| *field.data_type() == DataType::Null);
@@ -157,24 +176,18 @@ fn result(name: &str, arguments: &ReturnFieldArgs<'_>) -> SqlResult<Option<i8>> 
         let names: Vec<&str> = types.iter().map(|ty| ty.as_ref().map_or("unknown", SqlType::name)).collect();
         SqlError::new(SqlState::UndefinedFunction, format!("function {name}({}) does not exist", names.join(", ")))
     };
-    let of_number = |ty: Option<&SqlType>| -> SqlResult<Option<i8>> {
-        match ty {
-            Some(ty @ SqlType::Numeric(_)) => Ok(Some(ty.decimal_shape().1)),
-            Some(ty) if is_whole(ty) => Ok(Some(0)),
-            _ => Err(undefined()),
-        }
-    };
     match types.as_slice() {
-        [Some(SqlType::Numeric(_))] => Ok(Some(0)),
+        [Some(ty @ SqlType::Numeric(_))] => Ok(shape(ty).map(|(whole, _)| (whole, 0))),
         [Some(SqlType::Float4 | SqlType::Float8)] => Ok(None),
         [Some(ty)] if is_whole(ty) => Ok(None),
         // What is written as a text is one.
         [Some(ty)] if ty.is_text() && arguments.scalar_arguments[0].is_some() => Ok(None),
         [_] if is_null(0) => Ok(None),
         [number, places] if places.as_ref().is_some_and(is_whole) || is_null(1) => {
-            let own = of_number(number.as_ref())?;
+            let (whole, own) = number.as_ref().and_then(shape).ok_or_else(undefined)?;
             let written = arguments.scalar_arguments[1].and_then(whole_number);
-            Ok(written.map_or(own, |places| i8::try_from(places.clamp(0, PLACES_MAX)).ok()))
+            let places = written.and_then(|places| i8::try_from(places.clamp(0, PLACES_MAX)).ok());
+            Ok(Some((whole, places.unwrap_or(own))))
         }
         _ => Err(undefined()),
     }
@@ -185,13 +198,17 @@ fn div() -> RowFunction {
     RowFunction::new(
         "div",
         2..=2,
-        |_| Ok(Field::new("div", DataType::Decimal128(NUMERIC_PRECISION_MAX, 0), true)),
-        |_, values| {
-            let none = Datum::Decimal128(None, NUMERIC_PRECISION_MAX, 0);
+        |arguments| {
+            let shape = |place: usize| SqlType::of_field(&arguments.arg_fields[place]).as_ref().and_then(shape).unwrap_or((28, 10));
+            Ok(Field::new("div", decimal_type(shape(0).0 + shape(1).1.unsigned_abs(), 0), true))
+        },
+        |field, values| {
+            let DataType::Decimal128(precision, _) = *field.data_type() else { return Err(SqlError::internal("a quotient is decimal")) };
+            let none = Datum::Decimal128(None, precision, 0);
             let [one, other] = values else { return Err(SqlError::internal("a quotient is one of two")) };
             let (Some(one), Some(other)) = (decimal(one)?, decimal(other)?) else { return Ok(none) };
             let quotient = one.whole_quotient(other)?.ok_or_else(overflow)?;
-            Ok(Datum::Decimal128(Some(quotient.stored(0)?), NUMERIC_PRECISION_MAX, 0))
+            Ok(Datum::Decimal128(Some(quotient.stored(0)?), precision, 0))
         },
     )
 }
