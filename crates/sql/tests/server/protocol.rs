@@ -166,3 +166,35 @@ async fn a_statement_whose_portal_is_closed_before_the_sync_stands_alone() {
     assert_eq!(flushed.as_deref(), Some("40001"), "what comes after a Flush is not known");
     assert_eq!(strings(&client, "SELECT id FROM t ORDER BY id").await, ["1", "2"]);
 }
+
+#[tokio::test]
+async fn execute_is_described_and_refused_as_the_statement_that_it_names() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client
+        .batch_execute("CREATE TABLE t (id int PRIMARY KEY, words text); INSERT INTO t VALUES (1, 'one'), (2, 'two')")
+        .await
+        .expect("made");
+    client.batch_execute("PREPARE p (int) AS SELECT words FROM t WHERE id = $1").await.expect("prepared");
+    let execute = client.prepare("EXECUTE p (1 + 1)").await.expect("described");
+    let columns: Vec<_> = execute.columns().iter().map(|column| (column.name(), column.type_().name())).collect();
+    assert_eq!((columns, execute.params().len()), (vec![("words", "text")], 0));
+    let rows = client.query(&execute, &[]).await.expect("run");
+    assert_eq!(rows.iter().map(|row| row.get::<_, &str>(0)).collect::<Vec<_>>(), ["two"]);
+    assert_eq!(code(client.batch_execute("PREPARE p AS SELECT 1").await), "42P05");
+    assert_eq!(code(client.batch_execute("PREPARE q AS PREPARE r AS SELECT 1").await), "42601");
+    assert_eq!(code(client.batch_execute("EXECUTE p").await), "42601");
+    // What has failed stays so, whatever it names.
+    for sql in ["EXECUTE p (1)", "EXECUTE nosuch", "PREPARE p AS SELECT 1", "PREPARE q AS SELECT 1"] {
+        assert_eq!(code(client.batch_execute("BEGIN; SELECT 1 / 0").await), "22012");
+        assert_eq!(code(client.batch_execute(sql).await), "25P02", "{sql}");
+        client.batch_execute("ROLLBACK").await.expect("ended");
+    }
+    client.batch_execute("BEGIN; PREPARE w AS INSERT INTO t VALUES ($1, 'three'); EXECUTE w (3); ROLLBACK").await.expect("rolled back");
+    assert_eq!(strings(&client, "SELECT count(*) FROM t").await, ["2"]);
+    client.batch_execute("EXECUTE w (3); DEALLOCATE w").await.expect("the statement outlives the transaction");
+    assert_eq!(
+        (strings(&client, "EXECUTE p (3)").await, code(client.batch_execute("EXECUTE w (4)").await)),
+        (vec!["three".into()], "26000".into())
+    );
+}
