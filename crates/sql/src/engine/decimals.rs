@@ -40,7 +40,6 @@ fn power_of_ten(places: u8) -> Option<i256> {
 impl Decimal {
     /// The digits with so many decimal places. Error 22003 for more than a number may have.
     pub fn stored(self, scale: i8) -> SqlResult<i128> {
-        let overflow = || SqlError::new(SqlState::NumericValueOutOfRange, "value overflows numeric format");
         let digits = self.rescaled(scale).and_then(|number| number.digits.to_i128()).ok_or_else(overflow)?;
         if digits.unsigned_abs() < 10_u128.pow(NUMERIC_PRECISION_MAX.into()) { Ok(digits) } else { Err(overflow()) }
     }
@@ -117,8 +116,13 @@ impl Decimal {
     }
 }
 
+/// Error 22003.
+pub fn overflow() -> SqlError {
+    SqlError::new(SqlState::NumericValueOutOfRange, "value overflows numeric format")
+}
+
 /// The quotient, rounded half away from zero.
-fn nearest(over: i256, under: i256) -> Option<i256> {
+pub fn nearest(over: i256, under: i256) -> Option<i256> {
     let (quotient, rest) = (over.checked_div(under)?, over.checked_rem(under)?);
     let (rest, size) = (rest.checked_abs()?, under.checked_abs()?);
     let one = if (over < i256::ZERO) == (under < i256::ZERO) { i256::ONE } else { i256::MINUS_ONE };
@@ -178,7 +182,6 @@ fn function(
             return Err(SqlError::internal("two numbers make a decimal number"));
         };
         let (Some(one), Some(other)) = (digits_of(one), digits_of(other)) else { return Ok(Datum::Decimal128(None, *precision, *scale)) };
-        let overflow = || SqlError::new(SqlState::NumericValueOutOfRange, "value overflows numeric format");
         let made = body(one, other, *scale)?.ok_or_else(overflow)?;
         Ok(Datum::Decimal128(Some(made.stored(*scale)?), *precision, *scale))
     })

@@ -208,13 +208,17 @@ fn session_kind(statement: Sql) -> SqlResult<StatementKind> {
 }
 
 fn prepare(name: &ast::Ident, types: Vec<ast::DataType>, statement: Sql) -> SqlResult<StatementKind> {
-    let is_one = !matches!(statement, Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Explain { .. });
-    let bytes = if is_one { statement.to_string().len() } else { 0 };
-    let kind = if is_one { Some(classify(statement)?) } else { None };
-    match kind {
-        Some(kind) if kind.is_preparable() => Ok(StatementKind::Prepare { name: fold(name), types, statement: Box::new(kind), bytes }),
-        _ => Err(SqlError::syntax("PREPARE takes a SELECT, INSERT, UPDATE or DELETE")),
+    let refused = || SqlError::syntax("PREPARE takes a SELECT, INSERT, UPDATE or DELETE");
+    // Each that stands in another would be printed once more.
+    if matches!(statement, Sql::Prepare { .. }) {
+        return Err(refused());
     }
+    let bytes = statement.to_string().len();
+    let kind = classify(statement)?;
+    if !kind.is_preparable() {
+        return Err(refused());
+    }
+    Ok(StatementKind::Prepare { name: fold(name), types, statement: Box::new(kind), bytes })
 }
 
 fn call(function: ast::Function) -> SqlResult<StatementKind> {

@@ -7,6 +7,7 @@
 //! - `= ANY (ARRAY[…])` becomes `IN`, and patterns of `LIKE` are escaped by backslashes;
 //! - text cast to `uuid`, `bytea` or `numeric` is put into its canonical form, and timestamps have microseconds, and `gen_random_uuid()` is a function of the query engine;
 //! - comparisons of rows are those of their parts, `SIMILAR TO` is a regular expression, and `-2 ^ 2` the power of a negative number;
+//! - `INTERVAL '1' DAY` is a text that is cast, and the frames of windows are kept as they are written;
 //! - a window that names another has all of its definition, and a text that is a condition is read as a truth value;
 //! - the values of a column of `VALUES` have one type.
 

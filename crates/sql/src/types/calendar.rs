@@ -6,7 +6,7 @@
 /// Microseconds in a second.
 pub(super) const MICROS_PER_SECOND: i64 = 1_000_000;
 /// Microseconds in a day.
-pub(super) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+pub(crate) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
 const DAYS_PER_CYCLE: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.

@@ -40,6 +40,7 @@ mod text;
 pub(crate) mod wire;
 
 pub use array::{ELEMENTS_MAX, array, elements, length_of, several_dimensions, shown_type, too_many_elements};
+pub(crate) use calendar::MICROS_PER_DAY;
 pub use coerce::{cast, coerce};
 pub use decimal::written_decimal;
 pub use implicit::{common, converts};

@@ -4,13 +4,13 @@ mod numeric;
 
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{
-    Datum, ELEMENTS_MAX, Element, Interval, SqlType, array, elements, parse_text, several_dimensions, to_text, too_many_elements,
+    Datum, ELEMENTS_MAX, Element, Interval, MICROS_PER_DAY, SqlType, array, elements, parse_text, several_dimensions, to_text,
+    too_many_elements,
 };
 use bytes::{BufMut, BytesMut};
 
 /// Days from 1970-01-01 to 2000-01-01, PostgreSQL's origin of dates.
 const ORIGIN_DAYS: i32 = 10_957;
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// Microseconds between the two origins.
 const ORIGIN_MICROS: i64 = ORIGIN_DAYS as i64 * MICROS_PER_DAY;
 const NULL_LENGTH: i32 = -1;

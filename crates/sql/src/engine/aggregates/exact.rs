@@ -1,5 +1,6 @@
 //! Exact sums of whole and decimal numbers, and their averages: 256 bits wide while they are made, and checked when they are told.
 
+use crate::engine::decimals::{nearest, overflow};
 use crate::engine::from_sql;
 use crate::error::{SqlError, SqlState};
 use crate::types::{Datum, NUMERIC_PRECISION_MAX};
@@ -57,9 +58,9 @@ impl Total {
             DataType::Int64 => i64::try_from(*value).is_ok(),
             _ => value.unsigned_abs() < 10_u128.pow(NUMERIC_PRECISION_MAX.into()),
         });
-        let out_of_range = || {
-            let what = if *ty == DataType::Int64 { "bigint out of range" } else { "value overflows numeric format" };
-            from_sql(SqlError::new(SqlState::NumericValueOutOfRange, what))
+        let out_of_range = || match ty {
+            DataType::Int64 => from_sql(SqlError::new(SqlState::NumericValueOutOfRange, "bigint out of range")),
+            _ => from_sql(overflow()),
         };
         value.map(Some).ok_or_else(out_of_range)
     }
@@ -68,10 +69,7 @@ impl Total {
     fn divided(self, more_places: u8) -> Option<i256> {
         let scaled = self.sum.checked_mul(i256::from_i128(10_i128.pow(more_places.into())))?;
         let count = i256::from_i128(self.count.into());
-        let (quotient, remainder) = (scaled.checked_div(count)?, scaled.checked_rem(count)?);
-        let rounds = remainder.wrapping_abs().wrapping_add(remainder.wrapping_abs()) >= count;
-        let one = i256::from_i128(if scaled < i256::ZERO { -1 } else { 1 });
-        Some(if rounds { quotient.wrapping_add(one) } else { quotient })
+        nearest(scaled, count)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::engine::row_function::RowFunction;
 use crate::error::{SqlError, SqlResult};
-use crate::types::{Datum, Interval, SqlType, coerce, interval_out_of_range};
+use crate::types::{Datum, Interval, MICROS_PER_DAY, SqlType, coerce, interval_out_of_range};
 use chrono::{DateTime, Datelike, Months, NaiveDateTime};
 
 /// `make_interval()` with all of its arguments.
@@ -55,7 +55,7 @@ fn between(later: NaiveDateTime, earlier: NaiveDateTime) -> Option<Interval> {
     let mut days = i64::from(later.day()) - i64::from(earlier.day());
     let mut micros = later.time().signed_duration_since(earlier.time()).num_microseconds()?;
     if micros < 0 {
-        (days, micros) = (days - 1, micros + 86_400_000_000);
+        (days, micros) = (days - 1, micros + MICROS_PER_DAY);
     }
     if days < 0 {
         let first = earlier.date().with_day(1)?;

@@ -1,6 +1,6 @@
 //! Functions of numbers: of decimal ones they are exact, of all others floating-point numbers, as in PostgreSQL.
 
-use crate::engine::decimals::{Decimal, digits_of};
+use crate::engine::decimals::{Decimal, digits_of, overflow};
 use crate::engine::row_function::{RowFunction, whole_number};
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::types::{Datum, NUMERIC_PRECISION_MAX, SqlType, coerce};
@@ -219,8 +219,4 @@ fn decimal(value: &Datum) -> SqlResult<Option<Decimal>> {
         None if !value.is_null() => digits_of(&coerce(&SqlType::Numeric(None), value.clone())?),
         number => number,
     })
-}
-
-fn overflow() -> SqlError {
-    SqlError::new(SqlState::NumericValueOutOfRange, "value overflows numeric format")
 }

@@ -8,7 +8,7 @@ use crate::engine::arrays::typing::type_of;
 use crate::engine::casts;
 use crate::engine::row_function::RowFunction;
 use crate::error::{SqlError, SqlState};
-use crate::types::{Datum, Interval, SqlType, coerce, interval_out_of_range};
+use crate::types::{Datum, Interval, MICROS_PER_DAY, SqlType, coerce, interval_out_of_range};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::Transformed;
@@ -21,7 +21,6 @@ const TIMES: &str = "rhumb_times";
 const SPAN: &str = "rhumb_span";
 const SHIFTED: &str = "rhumb_shifted";
 const CONVERTED: &str = "rhumb_converted";
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// More digits than the longest interval has microseconds.
 const SPAN_DIGITS: u8 = 38;
 
