@@ -12,7 +12,7 @@ fn parsed(sql: String, stack_bytes: usize) -> Result<usize, SqlState> {
 }
 
 fn check(sql: &str) -> SqlResult<()> {
-    nesting::check(&Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location().expect("tokens"))
+    nesting::check(&Tokenizer::new(&Postgres, sql).tokenize_with_location().expect("tokens"))
 }
 
 #[test]

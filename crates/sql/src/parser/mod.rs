@@ -7,6 +7,7 @@
 
 mod classify;
 mod columns;
+mod dialect;
 mod error;
 mod explain;
 mod ident;
@@ -22,6 +23,7 @@ mod statement;
 mod tokens;
 
 pub use columns::{columns_named, rename_column, without_table};
+pub use dialect::Postgres;
 pub use ident::{fold, quoted, unqualified};
 pub use nesting::too_complex;
 pub use numbers::{
@@ -38,7 +40,6 @@ pub use tokens::{TokenCall, token_call};
 use crate::error::{SqlError, SqlResult};
 use crate::stack::on_large_stack;
 use datafusion::sql::sqlparser::ast::{DataType, Expr, Statement as Sql};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
@@ -61,9 +62,7 @@ fn parse_here(sql: &str) -> SqlResult<Vec<Statement>> {
         return Err(SqlError::too_large(format!("the text of statements is longer than {SQL_BYTES_MAX} bytes"))
             .with_hint("Send values as parameters or by COPY, or split the text."));
     }
-    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql)
-        .tokenize_with_location()
-        .map_err(|error| error::at(sql, error.location, error.message))?;
+    let tokens = Tokenizer::new(&Postgres, sql).tokenize_with_location().map_err(|error| error::at(sql, error.location, error.message))?;
     let mut statements = Vec::new();
     for tokens in procedure::split(&tokens) {
         if tokens.iter().all(|token| matches!(token.token, Token::Whitespace(_))) {
@@ -118,13 +117,12 @@ fn parse_one(sql: &str, mut tokens: Vec<TokenWithSpan>) -> SqlResult<Statement> 
 }
 
 fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
-    static DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
-    Parser::new(&DIALECT).with_recursion_limit(NESTING_MAX).with_tokens_with_locations(tokens)
+    Parser::new(&Postgres).with_recursion_limit(NESTING_MAX).with_tokens_with_locations(tokens)
 }
 
 /// The expression that `text` is, as the catalog has it.
 pub fn expression(text: &str) -> Result<Expr, ParserError> {
-    let mut parser = Parser::new(&PostgreSqlDialect {}).with_recursion_limit(NESTING_MAX).try_with_sql(text)?;
+    let mut parser = Parser::new(&Postgres).with_recursion_limit(NESTING_MAX).try_with_sql(text)?;
     let expr = parser.parse_expr()?;
     match parser.peek_token().token {
         Token::EOF => Ok(expr),
@@ -134,7 +132,7 @@ pub fn expression(text: &str) -> Result<Expr, ParserError> {
 
 /// The type that `text` names.
 pub fn data_type(text: &str) -> Result<DataType, ParserError> {
-    Parser::new(&PostgreSqlDialect {}).try_with_sql(text)?.parse_data_type()
+    Parser::new(&Postgres).try_with_sql(text)?.parse_data_type()
 }
 
 /// The text of an expression for the catalog to keep. Error 0A000 for one that would be read as another: the printer of the parser's trees does

@@ -1,12 +1,11 @@
 //! Calls of the functions of sequences: which sequence they are about, and where they stand.
 
-use super::{expression, fold, kept, quoted};
+use super::{Postgres, expression, fold, kept, quoted};
 use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::sql::sqlparser::ast::{
     self, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
     SelectItem, SetExpr, Value, Visitor, VisitorMut,
 };
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 use rhumb_generic::{Part, walk, walk_mut};
@@ -95,7 +94,7 @@ pub fn constant_text(expr: &Expr) -> Option<&str> {
 
 /// The name that a text spells, as `nextval('public."S"')` has it.
 pub fn spelt(text: &str) -> SqlResult<ObjectName> {
-    let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).and_then(|mut parser| {
+    let parsed = Parser::new(&Postgres).try_with_sql(text).and_then(|mut parser| {
         let name = parser.parse_object_name(false)?;
         match parser.peek_token().token {
             Token::EOF => Ok(name),

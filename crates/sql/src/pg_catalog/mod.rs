@@ -22,14 +22,13 @@ pub use functions::{CLASS_NAME, CLASS_OID};
 use crate::context::Facts;
 use crate::engine::{Engine, guarded};
 use crate::error::{SqlError, SqlResult};
-use crate::parser::{calls_named, fold};
+use crate::parser::{Postgres, calls_named, fold};
 use crate::txn::{Active, databases};
 use datafusion::common::TableReference;
 use datafusion::logical_expr::{ScalarUDF, TableSource};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Value, VisitorMut,
 };
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use information::Information;
 use rhumb_generic::{Part, walk_mut};
@@ -182,8 +181,7 @@ impl VisitorMut for Subqueries {
             && let SetExpr::Select(select) = query.body.as_mut()
             && let [SelectItem::UnnamedExpr(item)] = select.projection.as_mut_slice()
         {
-            let parsed =
-                Parser::new(&PostgreSqlDialect {}).try_with_sql(&format!("max({item})")).and_then(|mut parser| parser.parse_expr());
+            let parsed = Parser::new(&Postgres).try_with_sql(&format!("max({item})")).and_then(|mut parser| parser.parse_expr());
             match parsed {
                 Ok(maximum) => *item = maximum,
                 Err(error) => return ControlFlow::Break(SqlError::internal(error.to_string())),
