@@ -18,6 +18,7 @@ mod ranks;
 mod reading;
 mod rounding;
 pub mod row_function;
+mod rules;
 pub mod settling;
 pub mod tree;
 
@@ -76,6 +77,8 @@ impl Engine {
         let state = SessionStateBuilder::new()
             .with_config(config())
             .with_runtime_env(runtime)
+            .with_optimizer_rules(rules::of_plans())
+            .with_physical_optimizer_rules(rules::of_operators())
             .with_expr_planners(SessionStateDefaults::default_expr_planners())
             .with_scalar_functions(functions::with_functions(arrays::with_functions(SessionStateDefaults::default_scalar_functions())))
             .with_aggregate_functions(aggregates::with_functions(SessionStateDefaults::default_aggregate_functions()))
@@ -143,6 +146,9 @@ fn config() -> SessionConfig {
     options.sql_parser.map_string_types_to_utf8view = false;
     options.sql_parser.enable_ident_normalization = true;
     options.execution.collect_statistics = false;
+    // The first rows of the parts of a UNION are one search: sorted apart, a part forgets the columns that are constant in it, and its bound on the
+    // others drops rows of the other parts.
+    options.optimizer.repartition_sorts = false;
     // A cast of a value that is never NULL may give one to the query engine's operators and not to its plans: the check would refuse `string_agg(id::text …)`.
     options.execution.skip_physical_aggregate_schema_check = true;
     config
