@@ -38,6 +38,11 @@ pub fn whole(expr: &Expr) -> Option<&str> {
     }
 }
 
+/// A place in the select list, as `ORDER BY` names one.
+pub fn place(place: usize) -> Expr {
+    number(&place.to_string())
+}
+
 fn number(digits: &str) -> Expr {
     Expr::Value(Value::Number(digits.to_owned(), true).into())
 }

@@ -11,6 +11,7 @@
 //! `SELECT` of acquire() or release() is run by the session before it comes here, as [`plan_tokens`] plans it.
 //! What is made here runs in [`executor`](crate::executor).
 
+mod apart;
 mod arguments;
 mod assignment;
 mod call;
@@ -26,6 +27,7 @@ mod insert;
 mod lateral;
 mod literals;
 mod modify;
+mod ordering;
 mod parameters;
 mod patterns;
 mod plainer;

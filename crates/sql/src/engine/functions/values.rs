@@ -1,12 +1,25 @@
 //! Functions of any values: their types.
 
 use crate::engine::row_function::RowFunction;
+use crate::error::SqlError;
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::datatypes::{DataType, Field};
 
+/// The function whose value is its first argument, and whose second tells it from another of the same name.
+pub const TOLD_APART: &str = "rhumb_told_apart";
+
 /// All of them.
 pub(super) fn each() -> Vec<RowFunction> {
-    vec![pg_typeof()]
+    vec![pg_typeof(), told_apart()]
+}
+
+fn told_apart() -> RowFunction {
+    RowFunction::new(
+        TOLD_APART,
+        2..=2,
+        |arguments| Ok(arguments.arg_fields[0].as_ref().clone()),
+        |_, values| values.first().cloned().ok_or_else(|| SqlError::internal("it has two arguments")),
+    )
 }
 
 /// The name of the type of its argument.
