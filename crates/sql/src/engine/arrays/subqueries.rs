@@ -12,8 +12,9 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result};
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
+use datafusion::logical_expr::logical_plan::Projection;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlanBuilder, Operator, ScalarUDF, Subquery};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, Subquery, lit};
 use std::sync::Arc;
 
 /// A comparison with all or any of the rows of a subquery.
@@ -49,6 +50,14 @@ impl Comparison {
         Expr::Column(Column::from(self.rows.subquery.schema().qualified_field(0)))
     }
 
+    /// What the select list computes, and from which rows.
+    fn item(&self) -> Option<(&Expr, &Arc<LogicalPlan>)> {
+        match self.rows.subquery.as_ref() {
+            LogicalPlan::Projection(Projection { expr, input, .. }) => expr.first().map(|item| (item, input)),
+            _ => None,
+        }
+    }
+
     fn is_correlated(&self) -> bool {
         !self.rows.outer_ref_columns.is_empty()
     }
@@ -58,11 +67,14 @@ impl Comparison {
     }
 
     /// As a condition that rows must meet: false says as much as NULL.
-    fn condition(self, schema: &DFSchema) -> Result<Expr> {
+    fn condition(mut self, schema: &DFSchema) -> Result<Expr> {
+        self.value = in_expression(self.value)?.data;
+        let refers = self.item().is_some_and(|(item, _)| item.contains_outer());
         match (self.op, self.all) {
-            (Operator::Eq, false) => Ok(self.membership(false)),
-            (Operator::NotEq, true) if !self.may_be_null(schema)? => Ok(self.membership(true)),
-            _ if self.is_correlated() => self.existence(schema),
+            (Operator::Eq, false) if !refers => Ok(self.membership(false)),
+            (Operator::NotEq, true) if !refers && !self.may_be_null(schema)? => Ok(self.membership(true)),
+            // What is asked with the value would have the value's own subqueries within it.
+            _ if self.is_correlated() && !has_subquery(&self.value) => self.existence(schema),
             _ => self.value(),
         }
     }
@@ -80,9 +92,19 @@ impl Comparison {
             }
             other => Ok(Transformed::no(other)),
         })?;
-        let holds = Expr::BinaryExpr(BinaryExpr::new(Box::new(value.data), self.op, Box::new(self.element())));
+        // A select list that refers to what is around it would be in the way of the join.
+        let (element, rows) = match self.item() {
+            Some((item, input)) if item.contains_outer() => (item.clone().unalias(), input),
+            _ => (self.element(), &self.rows.subquery),
+        };
+        let holds = Expr::BinaryExpr(BinaryExpr::new(Box::new(value.data), self.op, Box::new(element)));
         let decides = if self.all { Expr::IsNotTrue(Box::new(holds)) } else { holds };
-        let rows = LogicalPlanBuilder::from(self.rows.subquery.as_ref().clone()).filter(decides)?.build()?;
+        // One filter: the query engine loses columns between two that it turns into a join.
+        let (decides, rows) = match rows.as_ref() {
+            LogicalPlan::Filter(filter) => (filter.predicate.clone().and(decides), &filter.input),
+            _ => (decides, rows),
+        };
+        let rows = LogicalPlanBuilder::from(rows.as_ref().clone()).filter(decides)?.project([lit(1_i32)])?.build()?;
         let outer_ref_columns = rows.all_out_ref_exprs();
         let subquery = Subquery { subquery: Arc::new(rows), outer_ref_columns, spans: self.rows.spans };
         Ok(Expr::Exists(Exists { subquery, negated: self.all }))
@@ -138,4 +160,8 @@ pub fn in_expression(expr: Expr) -> Result<Transformed<Expr>> {
 fn has_comparison(expr: &Expr) -> bool {
     // An error does not come of a test.
     expr.exists(|expr| Ok(matches!(expr, Expr::InSubquery(_) | Expr::SetComparison(_)))).unwrap_or(true)
+}
+
+fn has_subquery(expr: &Expr) -> bool {
+    expr.exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_)) || has_comparison(expr))).unwrap_or(true)
 }

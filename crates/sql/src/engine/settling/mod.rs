@@ -3,6 +3,8 @@
 
 mod branches;
 mod constants;
+mod correlated;
+mod hoisted;
 mod intervals;
 mod operands;
 mod operators;
@@ -15,57 +17,70 @@ pub use operators::Planner;
 use crate::engine::arrays::subqueries as compared;
 use crate::engine::arrays::typing::{Role, as_type, elements_of, is_unknown, roles, settled, type_of};
 use crate::engine::arrays::{COALESCE, text_of_array};
-use crate::engine::tree::{rewrite, rewrite_plan};
+use crate::engine::tree::{any, rewrite, rewrite_plan};
 use crate::engine::{arithmetic, casts, decimals, from_sql, multisets, nullable, reading, rounding};
 use crate::error::{SqlError, SqlResult, SqlState};
-use crate::types::SqlType;
+use crate::types::{Datum, SqlType};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::{Cast, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan};
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 
 /// The plan with every expression settled: operands and branches of one type, casts, conditions and comparisons with the rows of subqueries as PostgreSQL
 /// means them.
 pub fn settle_plan(plan: LogicalPlan) -> Result<LogicalPlan> {
-    rewrite_plan(plan, &mut |node| {
-        let mut schema = DFSchema::empty();
-        node.inputs().iter().for_each(|input| schema.merge(input.schema()));
-        let names = NamePreserver::new(&node);
-        let (is_condition, is_order) = (matches!(node, LogicalPlan::Filter(_)), matches!(node, LogicalPlan::Sort(_)));
-        if let LogicalPlan::Filter(filter) = &node {
-            check_condition(&filter.predicate, &schema, "WHERE").map_err(from_sql)?;
-        }
-        if let LogicalPlan::RecursiveQuery(query) = &node {
-            return Ok(unions::with_types_of_first(query)?.map_or_else(|| Transformed::no(node), Transformed::yes));
-        }
-        if let LogicalPlan::Union(union) = &node {
-            return Ok(unions::settled(union)?.map_or_else(|| Transformed::no(node), Transformed::yes));
-        }
-        // The number of a LIMIT must stay as simple as it is.
-        if matches!(node, LogicalPlan::Limit(_)) {
-            return Ok(Transformed::no(node));
-        }
-        let changed = node.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let settled = settle(expr, &schema)?;
-            let compared = settled.transform_data(|expr| match is_condition {
-                true => compared::in_condition(expr, &schema),
-                false => compared::in_expression(expr)?.transform_data(|expr| rewrite(expr, &mut subqueries::of_existence)),
-            })?;
-            let single = compared.transform_data(|expr| rewrite(expr, &mut subqueries::of_value))?;
-            let nullable = single.transform_data(with_nullable_subqueries)?;
-            let checked = nullable.transform_data(|expr| arithmetic::in_expression(expr, &schema))?;
-            let ordered = match is_order {
-                true => checked.transform_data(|expr| Ok(intervals::ordered(expr, &schema)))?,
-                false => checked,
-            };
-            Ok(ordered.update_data(|expr| name.restore(expr)))
+    rewrite_plan(plan, &mut settle_node)
+}
+
+fn settle_node(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    if let LogicalPlan::Join(join) = &node
+        && let Some((joined, condition)) = hoisted::conditions_after(join)?
+    {
+        return settle_node(hoisted::filtered(settle_node(joined)?.data, condition)?);
+    }
+    let mut schema = DFSchema::empty();
+    node.inputs().iter().for_each(|input| schema.merge(input.schema()));
+    if let LogicalPlan::Filter(filter) = &node {
+        check_condition(&filter.predicate, &schema, "WHERE").map_err(from_sql)?;
+    }
+    if let LogicalPlan::RecursiveQuery(query) = &node {
+        return Ok(unions::with_types_of_first(query)?.map_or_else(|| Transformed::no(node), Transformed::yes));
+    }
+    if let LogicalPlan::Union(union) = &node {
+        return Ok(unions::settled(union)?.map_or_else(|| Transformed::no(node), Transformed::yes));
+    }
+    // The number of a LIMIT must stay as simple as it is.
+    if matches!(node, LogicalPlan::Limit(_)) {
+        return Ok(Transformed::no(node));
+    }
+    let changed = with_settled_expressions(node, &schema)?;
+    // Also where only what is below it has other types now.
+    let settled = changed.map_data(LogicalPlan::recompute_schema)?;
+    let hoisted = hoisted::hoisted(&settled.data)?;
+    let settled = hoisted.map_or(settled, Transformed::yes);
+    Ok(multisets::counted(&settled.data)?.map_or(settled, Transformed::yes))
+}
+
+fn with_settled_expressions(node: LogicalPlan, schema: &DFSchema) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&node);
+    let (is_condition, is_order) = (matches!(node, LogicalPlan::Filter(_)), matches!(node, LogicalPlan::Sort(_)));
+    node.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let settled = settle(expr, schema)?;
+        let compared = settled.transform_data(|expr| match is_condition {
+            true => compared::in_condition(expr, schema),
+            false => compared::in_expression(expr)?.transform_data(|expr| rewrite(expr, &mut subqueries::of_existence)),
         })?;
-        // Also where only what is below it has other types now.
-        let settled = changed.map_data(LogicalPlan::recompute_schema)?;
-        Ok(multisets::counted(&settled.data)?.map_or(settled, Transformed::yes))
+        let single = compared.transform_data(|expr| rewrite(expr, &mut subqueries::of_value))?;
+        let nullable = single.transform_data(with_nullable_subqueries)?;
+        let checked = nullable.transform_data(|expr| arithmetic::in_expression(expr, schema))?;
+        let ordered = match is_order {
+            true => checked.transform_data(|expr| Ok(intervals::ordered(expr, schema)))?,
+            false => checked,
+        };
+        Ok(ordered.update_data(|expr| name.restore(expr)))
     })
 }
 
@@ -120,6 +135,16 @@ fn of_typed(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
             let list = list.into_iter().map(|value| as_type(&ty, value)).collect::<SqlResult<_>>()?;
             Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
         }
+        Expr::InList(InList { expr, list, negated }) if list.iter().any(depends_on_rows) => {
+            let op = if negated { Operator::NotEq } else { Operator::Eq };
+            let compared = list.into_iter().map(|item| {
+                let pair = Expr::BinaryExpr(BinaryExpr::new(expr.clone(), op, Box::new(item)));
+                operands::check(&pair, schema)?;
+                Ok(of_typed(pair, schema)?.data)
+            });
+            let compared = compared.collect::<SqlResult<Vec<_>>>()?;
+            Ok(Transformed::yes(joined(compared, if negated { Operator::And } else { Operator::Or })))
+        }
         Expr::Cast(Cast { expr, field }) if *field.data_type() == DataType::Utf8 && is_array(&expr, schema) => {
             let text = text_of_array(*expr);
             Ok(Transformed::yes(if SqlType::of_field(&field) == Some(SqlType::Text) {
@@ -149,6 +174,24 @@ fn of_typed(expr: Expr, schema: &DFSchema) -> SqlResult<Transformed<Expr>> {
             Ok(unified.map_or_else(|| Transformed::no(Expr::Case(case)), Transformed::yes))
         }
         expr => Ok(intervals::of_expr(&expr, schema).map_or_else(|| Transformed::no(expr), Transformed::yes)),
+    }
+}
+
+/// True for what the query engine may take for a constant in a list: it tries that with no rows, and a `CASE` has a value then.
+fn depends_on_rows(expr: &Expr) -> bool {
+    any(expr, &mut |expr| matches!(expr, Expr::Column(_) | Expr::OuterReferenceColumn(..)))
+}
+
+/// All of these by an operator, as a tree that is no deeper than it must be.
+fn joined(mut exprs: Vec<Expr>, op: Operator) -> Expr {
+    let rest = exprs.split_off(exprs.len().div_ceil(2));
+    match exprs.pop() {
+        Some(last) if exprs.is_empty() && rest.is_empty() => last,
+        Some(last) => {
+            exprs.push(last);
+            Expr::BinaryExpr(BinaryExpr::new(Box::new(joined(exprs, op)), op, Box::new(joined(rest, op))))
+        }
+        None => Expr::Literal(Datum::Boolean(Some(op == Operator::And)), None),
     }
 }
 
