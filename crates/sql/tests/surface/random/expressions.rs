@@ -50,7 +50,8 @@ impl Expressions<'_> {
         }
     }
 
-    fn operation(&mut self, kind: Kind, depth: u32) -> String {
+    /// One that is no column.
+    pub fn operation(&mut self, kind: Kind, depth: u32) -> String {
         let one = |of: &mut Self| of.of(kind, depth);
         match kind {
             Kind::Int => match self.rng.below(6) {

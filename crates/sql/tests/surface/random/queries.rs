@@ -80,10 +80,11 @@ impl Queries<'_> {
 
     /// Any query, and whether its rows have an order.
     pub fn any(&mut self) -> (String, bool) {
-        let (query, columns) = match self.rng.below(6) {
+        let (query, columns) = match self.rng.below(7) {
             0 | 1 => return (self.grouped(), false),
             2 => self.of_sets(),
             3 => return (self.ranked(), false),
+            4 => return (self.sorted(), true),
             _ => self.plain(),
         };
         if self.rng.chance(0.4) { (format!("{query}{}", self.order(columns)), true) } else { (query, false) }
@@ -121,6 +122,33 @@ impl Queries<'_> {
         let distinct = if self.rng.chance(0.2) { "DISTINCT " } else { "" };
         let kinds = self.kinds();
         (format!("SELECT {distinct}{} FROM {from}{}", self.items(&kinds, &columns), self.condition(&columns)), kinds.len())
+    }
+
+    /// A query of one table, sorted by expressions. Its columns are called as those of the table, which the expressions mean.
+    fn sorted(&mut self) -> String {
+        let (table, own) = TABLES[self.rng.below(TABLES.len() as u64) as usize];
+        let columns: Columns = own.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect();
+        let kinds = self.kinds();
+        let items: Vec<String> = kinds
+            .iter()
+            .enumerate()
+            .map(|(place, kind)| {
+                let name =
+                    if self.rng.chance(0.5) { own[self.rng.below(own.len() as u64) as usize].0.to_owned() } else { format!("c{place}") };
+                format!("{} AS {name}", self.expressions(&columns).of(*kind, 2))
+            })
+            .collect();
+        let keys: Vec<String> = (0..self.rng.between(1, 2))
+            .map(|_| {
+                let kind = self.kind(&Kind::ALL);
+                let key = self.expressions(&columns).operation(kind, 1);
+                format!("{key}{}", ["", " DESC"][self.rng.below(2) as usize])
+            })
+            .collect();
+        let places: Vec<String> = (1..=kinds.len()).map(|place| place.to_string()).collect();
+        let limit = if self.rng.chance(0.5) { format!(" LIMIT {}", self.rng.below(8)) } else { String::new() };
+        let condition = self.condition(&columns);
+        format!("SELECT {} FROM {table}{condition} ORDER BY {}, {}{limit}", items.join(", "), keys.join(", "), places.join(", "))
     }
 
     /// A query of two select lists, and its columns.
