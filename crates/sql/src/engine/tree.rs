@@ -5,6 +5,7 @@
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
 /// Shows `seen` all parts of an expression, each before its own parts.
@@ -30,4 +31,13 @@ pub fn rewrite(expr: Expr, change: &mut dyn FnMut(Expr) -> Result<Transformed<Ex
 /// A plan with `change` made to each of its parts, subqueries among them, and then to itself.
 pub fn rewrite_plan(plan: LogicalPlan, change: &mut dyn FnMut(LogicalPlan) -> Result<Transformed<LogicalPlan>>) -> Result<LogicalPlan> {
     Ok(plan.transform_up_with_subqueries(change)?.data)
+}
+
+/// The window of one of a node's expressions.
+pub fn window_of(call: &mut Expr) -> Option<&mut WindowFunction> {
+    match call {
+        Expr::Alias(alias) => window_of(&mut alias.expr),
+        Expr::WindowFunction(function) => Some(function),
+        _ => None,
+    }
 }

@@ -10,11 +10,10 @@
 
 use super::correlated;
 use crate::engine::from_sql;
-use crate::engine::tree::{any, rewrite};
+use crate::engine::tree::{any, rewrite, window_of};
 use crate::error::SqlError;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, JoinType, Result};
-use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::logical_plan::{Aggregate, Filter, Join, Projection, Sort, Window};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
@@ -22,6 +21,11 @@ use std::sync::Arc;
 
 /// The node without subqueries of its own; `None`: it has none, or may have them.
 pub(super) fn hoisted(node: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+    if let LogicalPlan::Join(join) = node
+        && let Some(made) = correlated::lateral(join, hoisted)?
+    {
+        return Ok(Some(made));
+    }
     if !matches!(node, LogicalPlan::Window(_)) && !has_subquery(node)? {
         return Ok(None);
     }
@@ -147,15 +151,6 @@ fn is_correlated(subquery: &Subquery) -> bool {
     !correlated::references(&subquery.subquery).is_empty()
 }
 
-/// The window of one of a node's expressions.
-pub(super) fn window_of(call: &mut Expr) -> Option<&mut WindowFunction> {
-    match call {
-        Expr::Alias(alias) => window_of(&mut alias.expr),
-        Expr::WindowFunction(function) => Some(function),
-        _ => None,
-    }
-}
-
 /// What becomes columns.
 #[derive(Default)]
 struct Taken(Vec<Expr>);
@@ -209,7 +204,7 @@ impl Taken {
             let name = Taken::name(place);
             match expr {
                 Expr::ScalarSubquery(subquery) if is_of(subquery, input.schema()) && correlated::is_hard(subquery) => {
-                    rows = correlated::joined(&rows, subquery, &name)?;
+                    rows = correlated::joined(&rows, subquery, &name, hoisted)?;
                     columns.push(Expr::Column(Column::new_unqualified(name)));
                 }
                 other => columns.push(other.clone().alias(name)),

@@ -1,10 +1,9 @@
 //! The rows of a subquery for all that it may be asked with.
 
-use super::references::{refers, with_references};
+use super::references::{references, refers, with_references};
 use super::unsupported;
-use crate::engine::settling::hoisted::{hoisted, window_of};
-use crate::engine::tree::rewrite;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use crate::engine::tree::{rewrite, window_of};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DataFusionError, JoinType, NullEquality, Result};
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
@@ -17,6 +16,9 @@ use std::sync::Arc;
 /// The column of a row's place among those of one row of the domain.
 const PLACE: &str = "rhumb_place";
 
+/// What makes columns of the subqueries of a node that have become hard; `None` for a node without such.
+pub type Settle = fn(&LogicalPlan) -> Result<Option<LogicalPlan>>;
+
 /// What the subquery may be asked with.
 pub struct Domain {
     /// Its rows, each once.
@@ -25,11 +27,17 @@ pub struct Domain {
     table: String,
     /// The columns around the subquery that it refers to, in the order of its own.
     pub references: Vec<Column>,
+    settle: Settle,
 }
 
 impl Domain {
-    /// That of a plan `within` whose `references` are columns of the rows `around` it.
-    pub fn new(around: &LogicalPlan, within: &LogicalPlan, references: Vec<Column>) -> Result<Domain> {
+    /// That of a plan `within` which refers to the rows `around` it. Error 0A000.
+    pub fn new(around: &LogicalPlan, within: &LogicalPlan, settle: Settle) -> Result<Domain> {
+        let mut references = references(within);
+        references.retain(|column| around.schema().has_column(column));
+        if around.exists(|node| Ok(node.expressions().iter().any(Expr::is_volatile)))? {
+            return Err(unsupported("a subquery that refers to rows around it that are not the same each time they are read"));
+        }
         let is_taken = |table: &str| {
             let has = |plan: &LogicalPlan| plan.schema().iter().any(|(of, _)| of.is_some_and(|of| of.table() == table));
             let mut found = has(around);
@@ -49,7 +57,7 @@ impl Domain {
         };
         let columns = references.iter().enumerate().map(|(place, column)| Expr::Column(column.clone()).alias(key(&table, place)));
         let rows = LogicalPlanBuilder::from(around.clone()).project(columns)?.distinct()?.alias(table.as_str())?.build()?;
-        Ok(Domain { rows, table, references })
+        Ok(Domain { rows, table, references, settle })
     }
 
     fn key(&self, place: usize) -> Column {
@@ -102,12 +110,12 @@ impl Domain {
                     _ => item.alias_qualified(table.cloned(), field.name()),
                 });
                 let made = LogicalPlanBuilder::from(input).project(self.key_exprs().into_iter().chain(named))?.build()?;
-                self.hoisted(made)
+                self.settled(made)
             }
             LogicalPlan::Filter(filter) => {
                 let predicate = self.within(filter.predicate.clone(), plan)?;
                 let made = LogicalPlanBuilder::from(self.over(&filter.input)?).filter(predicate)?.build()?;
-                self.hoisted(made)
+                self.settled(made)
             }
             LogicalPlan::SubqueryAlias(alias) => {
                 let input = self.over(&alias.input)?;
@@ -136,8 +144,8 @@ impl Domain {
     }
 
     /// A node of one input whose own subqueries have been asked with the domain: they may have become hard.
-    fn hoisted(&self, made: LogicalPlan) -> Result<LogicalPlan> {
-        Ok(hoisted(&made)?.unwrap_or(made))
+    fn settled(&self, made: LogicalPlan) -> Result<LogicalPlan> {
+        Ok((self.settle)(&made)?.unwrap_or(made))
     }
 
     fn sort_keys(&self, keys: &[SortExpr], node: &LogicalPlan) -> Result<Vec<SortExpr>> {
@@ -145,7 +153,7 @@ impl Domain {
     }
 
     /// The columns of the domain, and the others as `schema` names them.
-    fn named(&self, made: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
+    pub fn named(&self, made: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
         let others = made.schema().columns().into_iter().skip(self.references.len()).zip(schema.iter());
         let others = others.map(|(column, (table, field))| Expr::Column(column).alias_qualified(table.cloned(), field.name()));
         let columns: Vec<Expr> = self.key_exprs().into_iter().chain(others).collect();

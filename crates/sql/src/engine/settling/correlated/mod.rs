@@ -26,11 +26,11 @@ pub(super) use references::references;
 use crate::engine::from_sql;
 use crate::engine::tree::any;
 use crate::error::SqlError;
-use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{DataFusionError, JoinType, NullEquality, Result};
-use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::common::{Column, DataFusionError, JoinType, NullEquality, Result};
+use datafusion::logical_expr::logical_plan::Join;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery};
-use domain::Domain;
+use domain::{Domain, Settle};
 use references::{own_references, references_of, refers, subquery_of};
 
 /// True if the query engine cannot join with the subquery.
@@ -70,13 +70,8 @@ fn is_equality(condition: &Expr) -> bool {
 }
 
 /// The rows of `around`, and the value that the subquery has for each as the column `name` after theirs. Error 0A000.
-pub(super) fn joined(around: &LogicalPlan, subquery: &Subquery, name: &str) -> Result<LogicalPlan> {
-    let mut references = references(&subquery.subquery);
-    references.retain(|column| around.schema().has_column(column));
-    if around.exists(|node| Ok(node.expressions().iter().any(Expr::is_volatile)))? {
-        return Err(unsupported("a subquery that refers to rows around it that are not the same each time they are read"));
-    }
-    let domain = Domain::new(around, &subquery.subquery, references)?;
+pub(super) fn joined(around: &LogicalPlan, subquery: &Subquery, name: &str, settle: Settle) -> Result<LogicalPlan> {
+    let domain = Domain::new(around, &subquery.subquery, settle)?;
     let (keys, values) = (domain.keys(), domain.over(&subquery.subquery)?);
     let Some(value) = values.schema().columns().into_iter().nth(keys.len()) else {
         return Err(from_sql(SqlError::internal("a subquery has a column")));
@@ -86,6 +81,39 @@ pub(super) fn joined(around: &LogicalPlan, subquery: &Subquery, name: &str) -> R
     LogicalPlanBuilder::from(around.clone())
         .join_detailed(values, JoinType::Left, (domain.references, keys), None, NullEquality::NullEqualsNull)?
         .build()
+}
+
+/// A join with what is `LATERAL` to its left side, by what that may be asked with; `None`: it is another one, or one of the query engine's. Error 0A000.
+pub(super) fn lateral(join: &Join, settle: Settle) -> Result<Option<LogicalPlan>> {
+    let (subquery, alias) = match join.right.as_ref() {
+        LogicalPlan::Subquery(subquery) => (subquery, None),
+        LogicalPlan::SubqueryAlias(alias) => match alias.input.as_ref() {
+            LogicalPlan::Subquery(subquery) => (subquery, Some(alias)),
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    let is_of_left = |column: &Column| join.left.schema().has_column(column);
+    if !matches!(join.join_type, JoinType::Inner | JoinType::Left)
+        || !is_hard(subquery)
+        || !references(&subquery.subquery).iter().any(is_of_left)
+    {
+        return Ok(None);
+    }
+    let domain = Domain::new(&join.left, &subquery.subquery, settle)?;
+    let rows = domain.over(&subquery.subquery)?;
+    let rows = match alias {
+        Some(alias) => domain.named(rows, &alias.schema)?,
+        None => rows,
+    };
+    let pairs = join.on.iter().map(|(one, other)| one.clone().eq(other.clone()));
+    let filter = conjunction(pairs.chain(join.filter.clone()));
+    let keys = domain.keys();
+    LogicalPlanBuilder::from(join.left.as_ref().clone())
+        .join_detailed(rows, join.join_type, (domain.references, keys), filter, NullEquality::NullEqualsNull)?
+        .project(join.schema.columns().into_iter().map(Expr::Column))?
+        .build()
+        .map(Some)
 }
 
 fn unsupported(what: &str) -> DataFusionError {
