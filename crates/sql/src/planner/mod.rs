@@ -40,6 +40,7 @@ mod select;
 mod sequence;
 mod singleton;
 mod tokens;
+mod using;
 mod values;
 mod windows;
 mod writer;

@@ -120,7 +120,7 @@ fn marked(name: &Ident) -> Ident {
     Ident::with_quote('"', format!("{}{MARK}ordered", fold(name)))
 }
 
-/// The names without a table in an expression, outside of subqueries.
+/// The names of columns in an expression, outside of subqueries.
 #[derive(Default)]
 struct Mentioned {
     names: BTreeSet<String>,
@@ -143,8 +143,14 @@ impl Visitor for Mentioned {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
-        if let (Expr::Identifier(name), 0) = (expr, self.queries) {
+        if self.queries > 0 {
+            return ControlFlow::Continue(());
+        }
+        // A column of a table is taken for the one of the select list that is called so, too.
+        if let Expr::Identifier(name) = expr {
             self.names.insert(fold(name));
+        } else if let Expr::CompoundIdentifier(parts) = expr {
+            self.names.extend(parts.last().map(fold));
         }
         ControlFlow::Continue(())
     }

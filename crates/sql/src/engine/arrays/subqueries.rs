@@ -67,16 +67,22 @@ impl Comparison {
     }
 
     /// As a condition that rows must meet: false says as much as NULL.
-    fn condition(mut self, schema: &DFSchema) -> Result<Expr> {
-        self.value = in_expression(self.value)?.data;
-        let refers = self.item().is_some_and(|(item, _)| item.contains_outer());
-        match (self.op, self.all) {
-            (Operator::Eq, false) if !refers => Ok(self.membership(false)),
-            (Operator::NotEq, true) if !refers && !self.may_be_null(schema)? => Ok(self.membership(true)),
+    fn condition(self, schema: &DFSchema) -> Result<Expr> {
+        let this = self.with_plain_value()?;
+        let refers = this.item().is_some_and(|(item, _)| item.contains_outer());
+        match (this.op, this.all) {
+            (Operator::Eq, false) if !refers => Ok(this.membership(false)),
+            (Operator::NotEq, true) if !refers && !this.may_be_null(schema)? => Ok(this.membership(true)),
             // What is asked with the value would have the value's own subqueries within it.
-            _ if self.is_correlated() && !has_subquery(&self.value) => self.existence(schema),
-            _ => self.value(),
+            _ if this.is_correlated() && !has_subquery(&this.value) => this.existence(schema),
+            _ => this.value(),
         }
+    }
+
+    /// The same with the comparisons in its own value rewritten.
+    fn with_plain_value(mut self) -> Result<Comparison> {
+        self.value = in_expression(self.value)?.data;
+        Ok(self)
     }
 
     fn membership(self, negated: bool) -> Expr {
@@ -130,15 +136,16 @@ impl Comparison {
     }
 }
 
-/// The condition of a filter with its comparisons rewritten.
-pub fn in_condition(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+/// The condition of a filter with its comparisons rewritten. The query engine joins with the subqueries that are `is_joinable`.
+pub fn in_condition(expr: Expr, schema: &DFSchema, is_joinable: fn(&Subquery) -> bool) -> Result<Transformed<Expr>> {
     if !has_comparison(&expr) {
         return Ok(Transformed::no(expr));
     }
     let of_one = |expr: Expr| {
         let negated = if let Expr::Not(inner) = &expr { Comparison::of(inner).map(Comparison::negated).transpose()? } else { None };
         match negated.or_else(|| Comparison::of(&expr)) {
-            Some(comparison) => comparison.condition(schema),
+            Some(comparison) if is_joinable(&comparison.rows) => comparison.condition(schema),
+            Some(comparison) => comparison.with_plain_value()?.value(),
             None => Ok(in_expression(expr)?.data),
         }
     };

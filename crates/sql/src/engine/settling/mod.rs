@@ -70,7 +70,8 @@ fn with_settled_expressions(node: LogicalPlan, schema: &DFSchema) -> Result<Tran
         let name = names.save(&expr);
         let settled = settle(expr, schema)?;
         let compared = settled.transform_data(|expr| match is_condition {
-            true => compared::in_condition(expr, schema),
+            true => compared::in_condition(expr, schema, correlated::is_joinable)?
+                .transform_data(|expr| rewrite(expr, &mut subqueries::of_other_existence)),
             false => compared::in_expression(expr)?.transform_data(|expr| rewrite(expr, &mut subqueries::of_existence)),
         })?;
         let single = compared.transform_data(|expr| rewrite(expr, &mut subqueries::of_value))?;

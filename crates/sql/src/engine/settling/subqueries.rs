@@ -3,6 +3,7 @@
 //! The query engine joins with a subquery that refers to what is around it, and takes only one of which it sees that it has one row at the most. So the others are made
 //! to have one, of the first two values there are; which is refused where there are two, but only of rows that come as far as to be asked.
 
+use super::correlated;
 use crate::engine::aggregates::first_two;
 use crate::engine::from_sql;
 use crate::engine::row_function::RowFunction;
@@ -64,6 +65,14 @@ fn only(values: &dyn Array, ty: &DataType) -> Result<Datum, SqlError> {
             let message = "more than one row returned by a subquery used as an expression";
             Err(SqlError::new(SqlState::CardinalityViolation, message))
         }
+    }
+}
+
+/// The same of an `EXISTS` among the conditions of `WHERE` that the query engine cannot join with.
+pub(super) fn of_other_existence(expr: Expr) -> Result<Transformed<Expr>> {
+    match &expr {
+        Expr::Exists(exists) if !correlated::is_joinable(&exists.subquery) => of_existence(expr),
+        _ => Ok(Transformed::no(expr)),
     }
 }
 

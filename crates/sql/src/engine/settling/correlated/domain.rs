@@ -237,7 +237,8 @@ impl Domain {
         let place = Expr::Column(Column::new_unqualified(PLACE));
         let last = fetch.map(|fetch| place.clone().lt_eq(lit((skip + fetch) as u64)));
         let wanted = last.into_iter().fold(place.gt(lit(skip as u64)), Expr::and);
-        let made = LogicalPlanBuilder::from(self.over(input)?).window([number])?.filter(wanted)?.build()?;
+        let numbered = LogicalPlanBuilder::from(self.over(input)?).window([number])?.build()?;
+        let made = LogicalPlanBuilder::from(self.settled(numbered)?).filter(wanted)?.build()?;
         self.named(made, plan.schema())
     }
 

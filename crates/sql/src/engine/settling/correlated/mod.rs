@@ -29,7 +29,7 @@ use crate::error::SqlError;
 use datafusion::common::{Column, DataFusionError, JoinType, NullEquality, Result};
 use datafusion::logical_expr::logical_plan::Join;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
-use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery};
+use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery};
 use domain::{Domain, Settle};
 use references::{own_references, references_of, refers, subquery_of};
 
@@ -67,6 +67,25 @@ fn is_equality(condition: &Expr) -> bool {
         any(expr, &mut |expr| matches!(expr, Expr::Column(_))) && !any(expr, &mut |expr| is_other(expr))
     };
     is_within(left) && is_around(right) || is_around(left) && is_within(right)
+}
+
+/// True if the query engine may join rows with those for which a subquery of `EXISTS` or `IN` has one. It looks through what only chooses rows, and computes
+/// an aggregate, a window or an `OFFSET` within for all rows together.
+pub(super) fn is_joinable(subquery: &Subquery) -> bool {
+    only_chooses(&subquery.subquery)
+}
+
+fn only_chooses(plan: &LogicalPlan) -> bool {
+    if !refers(plan) {
+        return true;
+    }
+    let asks_around = |expr: &Expr| any(expr, &mut |expr| subquery_of(expr).is_some() && !references_of(expr, plan).is_empty());
+    match plan {
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Distinct(Distinct::All(_)) => {}
+        LogicalPlan::Join(join) if join.join_type == JoinType::Inner => {}
+        _ => return false,
+    }
+    !plan.expressions().iter().any(asks_around) && plan.inputs().into_iter().all(only_chooses)
 }
 
 /// The rows of `around`, and the value that the subquery has for each as the column `name` after theirs. Error 0A000.
