@@ -50,12 +50,11 @@ impl Comparison {
         Expr::Column(Column::from(self.rows.subquery.schema().qualified_field(0)))
     }
 
-    /// What the select list computes, and from which rows.
-    fn item(&self) -> Option<(&Expr, &Arc<LogicalPlan>)> {
-        match self.rows.subquery.as_ref() {
-            LogicalPlan::Projection(Projection { expr, input, .. }) => expr.first().map(|item| (item, input)),
-            _ => None,
-        }
+    /// What the select list computes, and from which rows; `None`: it is a column.
+    fn computed_item(&self) -> Option<(Expr, &Arc<LogicalPlan>)> {
+        let LogicalPlan::Projection(Projection { expr, input, .. }) = self.rows.subquery.as_ref() else { return None };
+        let item = expr.first()?.clone().unalias();
+        (!matches!(item, Expr::Column(_))).then_some((item, input))
     }
 
     fn is_correlated(&self) -> bool {
@@ -69,10 +68,10 @@ impl Comparison {
     /// As a condition that rows must meet: false says as much as NULL.
     fn condition(self, schema: &DFSchema) -> Result<Expr> {
         let this = self.with_plain_value()?;
-        let refers = this.item().is_some_and(|(item, _)| item.contains_outer());
+        let is_computed = this.is_correlated() && this.computed_item().is_some();
         match (this.op, this.all) {
-            (Operator::Eq, false) if !refers => Ok(this.membership(false)),
-            (Operator::NotEq, true) if !refers && !this.may_be_null(schema)? => Ok(this.membership(true)),
+            (Operator::Eq, false) if !is_computed => Ok(this.membership(false)),
+            (Operator::NotEq, true) if !is_computed && !this.may_be_null(schema)? => Ok(this.membership(true)),
             // What is asked with the value would have the value's own subqueries within it.
             _ if this.is_correlated() && !has_subquery(&this.value) => this.existence(schema),
             _ => this.value(),
@@ -98,11 +97,8 @@ impl Comparison {
             }
             other => Ok(Transformed::no(other)),
         })?;
-        // A select list that refers to what is around it would be in the way of the join.
-        let (element, rows) = match self.item() {
-            Some((item, input)) if item.contains_outer() => (item.clone().unalias(), input),
-            _ => (self.element(), &self.rows.subquery),
-        };
+        // What is computed would have a name of its own in the join, which may be that of a column there.
+        let (element, rows) = self.computed_item().unwrap_or_else(|| (self.element(), &self.rows.subquery));
         let holds = Expr::BinaryExpr(BinaryExpr::new(Box::new(value.data), self.op, Box::new(element)));
         let decides = if self.all { Expr::IsNotTrue(Box::new(holds)) } else { holds };
         // One filter: the query engine loses columns between two that it turns into a join.
