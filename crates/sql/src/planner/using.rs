@@ -2,54 +2,45 @@
 //! alone, takes it for ambiguous elsewhere, and in a subquery for a column of what is around it. So it gets the name of its table, where there is only one
 //! table to its left.
 
-use crate::error::{SqlError, SqlResult};
+use super::own;
+use crate::error::SqlResult;
 use crate::parser::fold;
-use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectNamePart, Query, Select, SelectItem, TableFactor, VisitorMut,
-};
-use rhumb_generic::{Part, walk_mut};
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectNamePart, Select, TableFactor};
+use rhumb_generic::Part;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names the tables of all such columns in a part of a statement.
 pub fn name_tables(part: &mut impl Part) -> SqlResult<()> {
-    walk_mut(part, &mut Selects)
-}
-
-struct Selects;
-
-impl VisitorMut for Selects {
-    type Break = SqlError;
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
-        of_select(select).map_or_else(ControlFlow::Break, ControlFlow::Continue)
-    }
+    own::each_select(part, |select, _| of_select(select))
 }
 
 fn of_select(select: &mut Select) -> SqlResult<()> {
-    let mut named = Named { tables: tables(select), queries: 0 };
-    if named.tables.is_empty() {
+    let tables = tables(select);
+    if tables.is_empty() {
         return Ok(());
     }
-    for item in &mut select.projection {
-        // Its name stays.
-        if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            walk_mut(expr, &mut named)?;
+    let mut name = |expr: &mut Expr| {
+        if let Expr::Identifier(column) = &*expr
+            && let Some(table) = tables.get(&fold(column))
+        {
+            *expr = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
         }
-    }
-    walk_mut(&mut select.selection, &mut named)?;
-    walk_mut(&mut select.having, &mut named)?;
+        Ok(())
+    };
+    own::change(&mut select.projection, &mut name)?;
+    own::change(&mut select.selection, &mut name)?;
+    own::change(&mut select.having, &mut name)?;
     if let GroupByExpr::Expressions(by, _) = &mut select.group_by {
-        walk_mut(by, &mut named)?;
+        own::change(by, &mut name)?;
     }
     Ok(())
 }
 
 /// The tables of the columns of `USING`, by the names of these.
 fn tables(select: &Select) -> BTreeMap<String, Ident> {
-    let mut found = BTreeMap::new();
+    let (mut found, mut several) = (BTreeMap::<String, Ident>::new(), BTreeSet::new());
     for item in &select.from {
-        let Some(left) = name_of(&item.relation) else { continue };
+        let Some(left) = &name_of(&item.relation) else { continue };
         for (place, join) in item.joins.iter().enumerate() {
             let (JoinOperator::Join(on) | JoinOperator::Inner(on) | JoinOperator::Left(on) | JoinOperator::LeftOuter(on)) =
                 &join.join_operator
@@ -59,12 +50,16 @@ fn tables(select: &Select) -> BTreeMap<String, Ident> {
             let JoinConstraint::Using(columns) = on else { break };
             for column in columns.iter().filter_map(|name| name.0.last().and_then(ObjectNamePart::as_ident).map(fold)) {
                 // A column that no join before has is one of any of the tables there.
-                if place == 0 || found.contains_key(&column) {
-                    found.insert(column, left.clone());
+                match found.get(&column) {
+                    Some(table) if table != left => drop(several.insert(column)),
+                    None if place == 0 => drop(found.insert(column, left.clone())),
+                    _ => {}
                 }
             }
         }
     }
+    // One of two pairs of tables is ambiguous, and stays so.
+    found.retain(|column, _| !several.contains(column));
     found
 }
 
@@ -76,33 +71,5 @@ fn name_of(table: &TableFactor) -> Option<Ident> {
         },
         TableFactor::Derived { alias, .. } => alias.as_ref().map(|alias| alias.name.clone()),
         _ => None,
-    }
-}
-
-struct Named {
-    tables: BTreeMap<String, Ident>,
-    queries: usize,
-}
-
-impl VisitorMut for Named {
-    type Break = SqlError;
-
-    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<SqlError> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<SqlError> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        if let (Expr::Identifier(name), 0) = (&*expr, self.queries)
-            && let Some(table) = self.tables.get(&fold(name))
-        {
-            *expr = Expr::CompoundIdentifier(vec![table.clone(), name.clone()]);
-        }
-        ControlFlow::Continue(())
     }
 }

@@ -38,6 +38,10 @@ impl Domain {
         if around.exists(|node| Ok(node.expressions().iter().any(Expr::is_volatile)))? {
             return Err(unsupported("a subquery that refers to rows around it that are not the same each time they are read"));
         }
+        // Its value is one for all rows that are alike, and would be another for each.
+        if within.exists(|node| Ok(node.expressions().iter().any(Expr::is_volatile)))? {
+            return Err(unsupported("random() and the like in a subquery that refers to the rows around it"));
+        }
         let is_taken = |table: &str| {
             let has = |plan: &LogicalPlan| plan.schema().iter().any(|(of, _)| of.is_some_and(|of| of.table() == table));
             let mut found = has(around);
