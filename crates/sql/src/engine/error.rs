@@ -5,13 +5,6 @@ use crate::error::{SqlError, SqlResult, SqlState};
 use datafusion::common::DataFusionError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What the query engine says of a subquery that it cannot turn into a join.
-const CORRELATED: [&str; 3] = [
-    "Physical plan does not support logical expression ScalarSubquery",
-    "Physical plan does not support logical expression OuterReferenceColumn",
-    "Physical plan does not support undecorrelated Subquery",
-];
-
 /// Runs a step of the query engine; a panic in there is an error of the statement, not the end of the connection.
 pub fn guarded<T>(step: impl FnOnce() -> datafusion::common::Result<T>) -> SqlResult<T> {
     match catch_unwind(AssertUnwindSafe(step)) {
@@ -56,11 +49,7 @@ pub fn from_datafusion(error: &DataFusionError) -> SqlError {
             }
             other => SqlError::new(SqlState::DuplicateColumn, other.to_string()),
         },
-        DataFusionError::NotImplemented(text) if CORRELATED.iter().any(|phrase| text.contains(phrase)) => {
-            SqlError::unsupported("a subquery that refers to the rows around it by more than equalities")
-                .with_hint("Join with its table instead, and group or filter what comes of that.")
-        }
-        DataFusionError::NotImplemented(text) => SqlError::unsupported(text.clone()),
+        DataFusionError::NotImplemented(text) => prose::of_unsupported(text),
         DataFusionError::Plan(text) => prose::of_planner(text),
         DataFusionError::ResourcesExhausted(text) => {
             let message = format!("the queries of this site need more than {} MiB together", QUERY_MEMORY_BYTES_MAX >> 20);

@@ -3,6 +3,13 @@
 use crate::error::{SqlError, SqlState};
 use crate::types::SqlType;
 
+/// What the query engine says of a subquery that it cannot turn into a join.
+const CORRELATED: [&str; 3] = [
+    "Physical plan does not support logical expression ScalarSubquery",
+    "Physical plan does not support logical expression OuterReferenceColumn",
+    "Physical plan does not support undecorrelated Subquery",
+];
+
 /// The conditions of mistakes that the planner finds, by a phrase in their message. The first that fits counts.
 const OF_PLAN: [(&str, SqlState); 19] = [
     (NO_FUNCTION, SqlState::UndefinedFunction),
@@ -71,6 +78,15 @@ fn missing_function(message: &str) -> Option<String> {
 /// The condition of a mistake that the planner found.
 fn of_plan(message: &str) -> SqlState {
     of(&OF_PLAN, message).unwrap_or(SqlState::SyntaxError)
+}
+
+/// What the query engine does not have.
+pub fn of_unsupported(message: &str) -> SqlError {
+    if CORRELATED.iter().any(|phrase| message.contains(phrase)) {
+        return SqlError::unsupported("a subquery that refers to the rows around it by more than equalities")
+            .with_hint("Join with its table instead, and group or filter what comes of that.");
+    }
+    SqlError::unsupported(message)
 }
 
 /// What failed as it ran, and has no condition of its own.

@@ -3,39 +3,21 @@
 //! `sum(a), sum(a::numeric)` are both `sum(t.a)` to it, and `sum((SELECT …)), sum((SELECT …))` are `sum((<subquery>))`. It refuses two of one name. So what it
 //! leaves out becomes the argument of a function that names it, in a select list that has such a pair.
 
-use super::literals;
 use super::plainer::call;
-use crate::engine::functions::TOLD_APART;
+use super::{literals, own};
+use crate::engine::functions::DISAMBIGUATED;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::fold;
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, TypedString, Value, Visitor, VisitorMut,
+    Expr, GroupByExpr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, TypedString, Value, Visitor, VisitorMut,
 };
 use rhumb_generic::{Part, walk, walk_mut};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// Rewrites all of them in a part of a statement.
-pub fn tell_apart(part: &mut impl Part) -> SqlResult<()> {
-    walk_mut(part, &mut Queries)
-}
-
-struct Queries;
-
-impl VisitorMut for Queries {
-    type Break = SqlError;
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
-        if let SetExpr::Select(select) = query.body.as_mut() {
-            return of_select(select, query.order_by.as_mut()).map_or_else(ControlFlow::Break, ControlFlow::Continue);
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// Those of a UNION and the like; those of a query of its own are told apart by then.
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
-        of_select(select, None).map_or_else(ControlFlow::Break, ControlFlow::Continue)
-    }
+/// Gives each of them a name of its own in a part of a statement.
+pub fn disambiguate(part: &mut impl Part) -> SqlResult<()> {
+    own::each_select(part, of_select)
 }
 
 fn of_select(select: &mut Select, order_by: Option<&mut OrderBy>) -> SqlResult<()> {
@@ -62,14 +44,18 @@ fn of_select(select: &mut Select, order_by: Option<&mut OrderBy>) -> SqlResult<(
     if !is_alike {
         return Ok(());
     }
-    let mut marker = Marker::default();
-    walk_mut(&mut select.projection, &mut marker)?;
+    let mut marked = Vec::new();
+    let mut mark = |expr: &mut Expr| {
+        mark(expr, &mut marked);
+        Ok(())
+    };
+    own::change(&mut select.projection, &mut mark)?;
     if let GroupByExpr::Expressions(by, _) = &mut select.group_by {
-        walk_mut(by, &mut marker)?;
+        own::change(by, &mut mark)?;
     }
-    walk_mut(&mut select.having, &mut marker)?;
+    own::change(&mut select.having, &mut mark)?;
     if let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = order_by {
-        walk_mut(keys, &mut marker)?;
+        own::change(keys, &mut mark)?;
     }
     Ok(())
 }
@@ -91,7 +77,7 @@ fn groups(select: &Select) -> impl Iterator<Item = &Expr> {
 }
 
 /// True for what the name of an expression does not tell.
-fn is_untold(expr: &Expr) -> bool {
+fn is_unnamed(expr: &Expr) -> bool {
     matches!(expr, Expr::Cast { .. } | Expr::TypedString(_) | Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. })
 }
 
@@ -119,7 +105,7 @@ impl Visitor for Named {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
-        self.has_more |= is_untold(expr);
+        self.has_more |= is_unnamed(expr);
         if matches!(expr, Expr::Function(_)) {
             if self.queries == 0 && self.calls == 0 {
                 self.exprs.push(expr.clone());
@@ -154,43 +140,21 @@ impl VisitorMut for Plain {
     }
 }
 
-/// Marks what names do not tell, outside of subqueries.
-#[derive(Default)]
-struct Marker {
-    /// Texts that have been marked: equal ones are marked alike.
-    marked: Vec<String>,
-    queries: usize,
-}
-
-impl VisitorMut for Marker {
-    type Break = SqlError;
-
-    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<SqlError> {
-        self.queries += 1;
-        ControlFlow::Continue(())
+/// Marks what names do not tell. Equal texts are marked alike.
+fn mark(expr: &mut Expr, marked: &mut Vec<String>) {
+    if !is_unnamed(expr) {
+        return;
     }
-
-    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<SqlError> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        if self.queries > 0 || !is_untold(expr) {
-            return ControlFlow::Continue(());
-        }
-        let text = match &*expr {
-            Expr::Cast { data_type, .. } | Expr::TypedString(TypedString { data_type, .. }) => data_type.to_string(),
-            other => other.to_string(),
-        };
-        let place = self.marked.iter().position(|marked| *marked == text).unwrap_or_else(|| {
-            self.marked.push(text);
-            self.marked.len() - 1
-        });
-        let mark = Expr::Value(Value::Number(place.to_string(), false).into());
-        *expr = call(TOLD_APART, vec![expr.clone(), mark]);
-        ControlFlow::Continue(())
-    }
+    let text = match &*expr {
+        Expr::Cast { data_type, .. } | Expr::TypedString(TypedString { data_type, .. }) => data_type.to_string(),
+        other => other.to_string(),
+    };
+    let place = marked.iter().position(|other| *other == text).unwrap_or_else(|| {
+        marked.push(text);
+        marked.len() - 1
+    });
+    let number = Expr::Value(Value::Number(place.to_string(), false).into());
+    *expr = call(DISAMBIGUATED, vec![expr.clone(), number]);
 }
 
 #[cfg(test)]
@@ -198,11 +162,11 @@ mod tests {
     use super::*;
     use crate::parser::{StatementKind, parse};
 
-    fn told_apart(sql: &str) -> String {
+    fn disambiguated(sql: &str) -> String {
         let mut parsed = parse(sql).unwrap_or_else(|error| panic!("{error} by {sql}"));
         let Some(StatementKind::Query { mut query, .. }) = parsed.pop().map(|statement| statement.kind) else { panic!("no query: {sql}") };
-        tell_apart(&mut query).unwrap_or_else(|error| panic!("{error} by {sql}"));
-        query.to_string().replace(TOLD_APART, "mark")
+        disambiguate(&mut query).unwrap_or_else(|error| panic!("{error} by {sql}"));
+        query.to_string().replace(DISAMBIGUATED, "mark")
     }
 
     #[test]
@@ -223,7 +187,7 @@ mod tests {
                 "SELECT sum(mark((SELECT 1), 0)), sum(mark((SELECT b::INT FROM u), 1)) FROM t",
             ),
         ] {
-            assert_eq!(told_apart(sql), marked);
+            assert_eq!(disambiguated(sql), marked);
         }
     }
 
@@ -235,7 +199,7 @@ mod tests {
             "SELECT sum(a::NUMERIC), sum(a::NUMERIC) FROM t GROUP BY a",
             "SELECT sum(a), (SELECT sum(a::NUMERIC) FROM t) FROM t",
         ] {
-            assert_eq!(told_apart(sql), sql);
+            assert_eq!(disambiguated(sql), sql);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `FROM t, unnest(t.list) AS u (value)`: rows of a table beside the elements of an array in each. The query engine unnests in a select list only, so
 //! it becomes `FROM (SELECT t.*, unnest(t.list) AS value FROM t) AS t`, and `u.value` becomes `t.value`, by a name that nothing else has.
 
-use super::plainer;
+use super::{own, plainer};
 use crate::engine::arrays::OR_NULL;
 use crate::error::{SqlError, SqlResult};
 use crate::parser::fold;
@@ -17,25 +17,7 @@ use std::ops::ControlFlow;
 
 /// Rewrites all of them in a part of a statement. Error 0A000 for the ones that cannot be.
 pub fn rewrite(part: &mut impl Part) -> SqlResult<()> {
-    walk_mut(part, &mut Laterals)
-}
-
-struct Laterals;
-
-impl VisitorMut for Laterals {
-    type Break = SqlError;
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
-        match query.body.as_mut() {
-            SetExpr::Select(select) => of_select(select, query.order_by.as_mut()).map_or_else(ControlFlow::Break, ControlFlow::Continue),
-            _ => ControlFlow::Continue(()),
-        }
-    }
-
-    /// Those of a UNION and the like; of a query of its own none is left.
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
-        of_select(select, None).map_or_else(ControlFlow::Break, ControlFlow::Continue)
-    }
+    own::each_select(part, of_select)
 }
 
 fn of_select(select: &mut Select, mut order_by: Option<&mut OrderBy>) -> SqlResult<()> {

@@ -11,7 +11,7 @@
 //! `SELECT` of acquire() or release() is run by the session before it comes here, as [`plan_tokens`] plans it.
 //! What is made here runs in [`executor`](crate::executor).
 
-mod apart;
+mod ambiguous;
 mod arguments;
 mod assignment;
 mod call;
@@ -28,6 +28,7 @@ mod lateral;
 mod literals;
 mod modify;
 mod ordering;
+mod own;
 mod parameters;
 mod patterns;
 mod plainer;

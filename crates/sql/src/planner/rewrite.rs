@@ -11,7 +11,7 @@
 //! - a window that names another has all of its definition, and a text that is a condition is read as a truth value;
 //! - the values of a column of `VALUES` have one type.
 
-use super::{apart, functions, lateral, literals, ordering, patterns, plainer, rows, using, values, windows};
+use super::{ambiguous, functions, lateral, literals, ordering, patterns, plainer, rows, using, values, windows};
 use crate::context::{CURRENT_SETTING, Facts};
 use crate::engine::arrays::SUBSCRIPTS;
 use crate::engine::functions::EXTRACT;
@@ -37,29 +37,28 @@ const TIMESTAMP_DIGITS: u64 = 6;
 /// Rewrites a statement or a part of one.
 pub fn rewrite(part: &mut impl Part, facts: &Facts) -> SqlResult<()> {
     walk_mut(part, &mut Rewriter { facts, reads_system_tables: false, is_assigned: false, frames: Vec::new() })?;
+    rewrite_queries(part)
+}
+
+/// What is rewritten of whole queries, once their expressions are.
+fn rewrite_queries(part: &mut impl Part) -> SqlResult<()> {
     lateral::rewrite(part)?;
     using::name_tables(part)?;
     ordering::rewrite(part)?;
-    apart::tell_apart(part)
+    ambiguous::disambiguate(part)
 }
 
 /// Rewrites an INSERT, whose own rows have the types of its columns.
 pub fn rewrite_insert(insert: &mut Insert, facts: &Facts) -> SqlResult<()> {
     walk_mut(insert, &mut Rewriter { facts, reads_system_tables: false, is_assigned: true, frames: Vec::new() })?;
-    lateral::rewrite(insert)?;
-    using::name_tables(insert)?;
-    ordering::rewrite(insert)?;
-    apart::tell_apart(insert)
+    rewrite_queries(insert)
 }
 
 /// Rewrites a query.
 pub fn rewrite_query(query: &mut Box<Query>, facts: &Facts) -> SqlResult<()> {
     let reads_system_tables = reads_system_tables(query);
     walk_mut(query, &mut Rewriter { facts, reads_system_tables, is_assigned: false, frames: Vec::new() })?;
-    lateral::rewrite(query)?;
-    using::name_tables(query)?;
-    ordering::rewrite(query)?;
-    apart::tell_apart(query)
+    rewrite_queries(query)
 }
 
 /// True if a function in it answers what a setting is now.

@@ -2,14 +2,13 @@
 //!
 //! The query engine takes such a window for one without the other's partitions. So it is given the whole definition.
 
+use super::own;
 use crate::error::{SqlError, SqlResult, SqlState};
 use crate::parser::fold;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, Ident, NamedWindowDefinition, NamedWindowExpr, OrderBy, Query, Select, VisitorMut, WindowSpec, WindowType,
+    Expr, Function, Ident, NamedWindowDefinition, NamedWindowExpr, OrderBy, Select, WindowSpec, WindowType,
 };
-use rhumb_generic::walk_mut;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 /// Completes the windows of a SELECT and of the ORDER BY behind it, those of its subqueries left out. Errors 42704, 42P20.
 pub fn complete(select: &mut Select, order_by: Option<&mut OrderBy>) -> SqlResult<()> {
@@ -21,9 +20,12 @@ pub fn complete(select: &mut Select, order_by: Option<&mut OrderBy>) -> SqlResul
             named.insert(fold(name), spec.clone());
         }
     }
-    let mut completer = Completer { named, depth: 0 };
-    walk_mut(&mut select.projection, &mut completer)?;
-    order_by.map_or(Ok(()), |order_by| walk_mut(order_by, &mut completer))
+    let mut complete = |expr: &mut Expr| match expr {
+        Expr::Function(Function { over: Some(WindowType::WindowSpec(spec)), .. }) => complete_one(spec, &named),
+        _ => Ok(()),
+    };
+    own::change(&mut select.projection, &mut complete)?;
+    order_by.map_or(Ok(()), |order_by| own::change(order_by, &mut complete))
 }
 
 fn complete_one(spec: &mut WindowSpec, named: &BTreeMap<String, WindowSpec>) -> SqlResult<()> {
@@ -48,34 +50,4 @@ fn complete_one(spec: &mut WindowSpec, named: &BTreeMap<String, WindowSpec>) -> 
 
 fn undefined(name: &Ident) -> SqlError {
     SqlError::new(SqlState::UndefinedObject, format!("window \"{}\" does not exist", fold(name)))
-}
-
-struct Completer {
-    named: BTreeMap<String, WindowSpec>,
-    /// How many subqueries what is seen stands in.
-    depth: usize,
-}
-
-impl VisitorMut for Completer {
-    type Break = SqlError;
-
-    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<SqlError> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<SqlError> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        if let Expr::Function(Function { over: Some(WindowType::WindowSpec(spec)), .. }) = expr
-            && self.depth == 0
-            && let Err(error) = complete_one(spec, &self.named)
-        {
-            return ControlFlow::Break(error);
-        }
-        ControlFlow::Continue(())
-    }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub use intervals::MAKE_INTERVAL;
 pub use moments::EXTRACT;
-pub use values::TOLD_APART;
+pub use values::DISAMBIGUATED;
 
 /// The query engine's functions with these in the place of those that differ.
 pub fn with_functions(mut functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {

@@ -5,17 +5,17 @@ use crate::error::SqlError;
 use crate::types::{Datum, SqlType};
 use datafusion::arrow::datatypes::{DataType, Field};
 
-/// The function whose value is its first argument, and whose second tells it from another of the same name.
-pub const TOLD_APART: &str = "rhumb_told_apart";
+/// The function whose value is its first argument, and whose second makes its name another one.
+pub const DISAMBIGUATED: &str = "rhumb_disambiguated";
 
 /// All of them.
 pub(super) fn each() -> Vec<RowFunction> {
-    vec![pg_typeof(), told_apart()]
+    vec![pg_typeof(), disambiguated()]
 }
 
-fn told_apart() -> RowFunction {
+fn disambiguated() -> RowFunction {
     RowFunction::new(
-        TOLD_APART,
+        DISAMBIGUATED,
         2..=2,
         |arguments| Ok(arguments.arg_fields[0].as_ref().clone()),
         |_, values| values.first().cloned().ok_or_else(|| SqlError::internal("it has two arguments")),

@@ -100,18 +100,16 @@ pub(super) fn conditions_after(join: &Join) -> Result<Option<(LogicalPlan, Expr)
 }
 
 fn asks(expr: &Expr) -> bool {
-    let is_asked = |expr: &Expr| matches!(expr, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::Exists(_));
-    any(expr, &mut |expr| is_asked(expr))
+    any(expr, &mut |expr| correlated::subquery_of(expr).is_some())
 }
 
 /// In the condition of any other join they go below its left side or its right.
 fn of_join(node: &LogicalPlan, join: &Join) -> Result<Option<LogicalPlan>> {
     let (left_schema, right_schema) = (join.left.schema(), join.right.schema());
-    let refers = is_of;
     let (mut left, mut right) = (Taken::default(), Taken::default());
     let mut of_both = |expr: Expr| {
-        let expr = left.of(expr, &|subquery| refers(subquery, left_schema) && !refers(subquery, right_schema))?;
-        right.of(expr, &|subquery| refers(subquery, right_schema) && !refers(subquery, left_schema))
+        let expr = left.of(expr, &|subquery| is_of(subquery, left_schema) && !is_of(subquery, right_schema))?;
+        right.of(expr, &|subquery| is_of(subquery, right_schema) && !is_of(subquery, left_schema))
     };
     let mut on = Vec::with_capacity(join.on.len());
     for (one, other) in &join.on {
@@ -119,7 +117,7 @@ fn of_join(node: &LogicalPlan, join: &Join) -> Result<Option<LogicalPlan>> {
     }
     let filter = join.filter.clone().map(&mut of_both).transpose()?;
     let is_of_both =
-        |expr: &Expr| matches!(expr, Expr::ScalarSubquery(subquery) if refers(subquery, left_schema) && refers(subquery, right_schema));
+        |expr: &Expr| matches!(expr, Expr::ScalarSubquery(subquery) if is_of(subquery, left_schema) && is_of(subquery, right_schema));
     if filter.iter().any(|filter| any(filter, &mut |expr| is_of_both(expr))) {
         let error = SqlError::unsupported("a subquery in ON that refers to both sides of an outer join");
         return Err(from_sql(error.with_hint("Join with the subquery's table first, or use WHERE.")));

@@ -21,7 +21,7 @@
 mod domain;
 mod references;
 
-pub(super) use references::references;
+pub(super) use references::{references, subquery_of};
 
 use crate::engine::from_sql;
 use crate::engine::tree::any;
@@ -31,7 +31,7 @@ use datafusion::logical_expr::logical_plan::Join;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery};
 use domain::{Domain, Settle};
-use references::{own_references, references_of, refers, subquery_of};
+use references::{own_references, references_of, refers};
 
 /// True if the query engine cannot join with the subquery.
 pub(super) fn is_hard(subquery: &Subquery) -> bool {
